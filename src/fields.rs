@@ -144,7 +144,7 @@ mod tests {
     use alloc::vec::Vec;
 
     #[test]
-    fn reads_every_wire_type_and_stops_at_the_first_bad_byte() {
+    fn fields_of_every_wire_type_are_read_up_to_the_first_malformed_byte() {
         let message = [
             0x08, 0x96, 0x01, // 1: varint 150
             0x11, 1, 2, 3, 4, 5, 6, 7, 8, // 2: fixed64

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_is_one_of_the_same_directory_and_parameters() {
+    fn a_member_has_the_directory_and_parameters_of_its_collection() {
         let glob = "xdstp://a/T/foo/*?x=1";
         assert!(is_member(glob, "xdstp://a/T/foo/b?x=1"));
         for name in ["xdstp://a/T/foo/b", "xdstp://a/T/bar/b?x=1", glob, "b"] {

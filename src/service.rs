@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_stream_is_no_method() {
+    fn paths_of_other_methods_are_not_recognized() {
         for path in [
             "/envoy.service.runtime.v3.RuntimeDiscoveryService/FetchRuntime",
             "/envoy.service.cluster.v3.ClusterDiscoveryService/StreamRuntime",

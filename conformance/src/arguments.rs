@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn options_stand_before_or_after_the_mode() {
+    fn options_may_precede_or_follow_the_mode() {
         for line in [
             &["--address", "a:1", "--strict", "server", "--variants", "delta"][..],
             &["server", "--variants", "delta", "--strict", "--address", "a:1"],
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_stands_last() {
+    fn the_arguments_after_a_double_dash_are_the_command() {
         let line = ["server", "--control", "stdio", "--patience", "2.5", "--", "./adapter", "--strict"];
         let Arguments { mode: Mode::Server { command } | Mode::Client { command }, options } =
             parse(&line).expect("arguments")
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn walks_have_a_side_and_limits() {
+    fn the_walk_mode_takes_a_side_limits_and_a_seed() {
         let line =
             ["walk", "server", "--walks", "7", "--seconds", "2", "--steps", "5", "--seed", "9", "--", "./adapter"];
         let Arguments { mode: Mode::Walk { side, command }, options } = parse(&line).expect("arguments") else {
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn short_walks_have_a_length() {
+    fn the_exhaustive_option_takes_a_length_of_1_to_5() {
         let Arguments { options, .. } = parse(&["walk", "client", "--exhaustive", "3", "--", "x"]).expect("arguments");
         assert_eq!(options.exhaustive, Some(3));
         assert!(parse(&["walk", "server", "--exhaustive", "6"]).expect_err("too long").contains("1..=5"));

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_options() {
+    fn a_config_file_is_converted_to_command_line_options() {
         let text = "role = 'server'\naddress = 'a:1'\ntypes = ['cds', 'eds']\nstrict = true\npatience = 2.5\n\
                     known-failing = 'known.txt'\ncommand = ['./a', '-x']\n[unsupported]\nttl = 'not yet'\n\
                     [about]\nversion = '1.2'\n";
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_file_nothing_changes() {
+    fn arguments_are_unchanged_without_a_config_file() {
         let arguments: Vec<OsString> = ["x", "server", "--", "a", "--config", "b"].map(Into::into).to_vec();
         assert_eq!(with_config(arguments.clone()), Ok(arguments));
         let missing = with_config(["x", "--config=/no/such"].map(Into::into).to_vec());

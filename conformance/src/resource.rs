@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_type_carries_its_revision() {
+    fn resources_of_every_type_carry_their_revision() {
         for (short, type_url) in TYPES.into_iter().chain([("own", "type.googleapis.com/kit.Own")]) {
             for rev in [1, 127, 128, 300_000] {
                 assert_eq!(revision(type_url, &body(type_url, "a name", rev)), Some(rev), "{short}");
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_none_have_no_revision() {
+    fn truncated_or_invalid_bytes_have_no_revision() {
         let good = body(type_url::CLUSTER, "a", 7);
         for len in 0..good.len() {
             assert_eq!(revision(type_url::CLUSTER, &good[..len]), None, "{len} bytes");

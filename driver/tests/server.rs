@@ -159,7 +159,7 @@ impl Wake for Woken {
 }
 
 #[test]
-fn a_stream_from_its_first_request_to_its_end() {
+fn a_stream_is_served_from_its_first_request_to_its_end() {
     let store = store();
     let (mut responses, requests, _) = serve(Some(&store));
     assert!(poll(&mut responses).is_pending());
@@ -193,7 +193,7 @@ fn a_stream_from_its_first_request_to_its_end() {
 }
 
 #[test]
-fn what_ends_a_stream() {
+fn a_stream_ends_once_with_the_status_of_its_cause() {
     let end = |responses: &mut Served| match poll(responses) {
         Poll::Ready(Some(Err(status))) => {
             assert!(matches!(poll(responses), Poll::Ready(None)), "the status comes once");
@@ -231,7 +231,7 @@ fn what_ends_a_stream() {
 }
 
 #[test]
-fn a_time_out_has_its_time() {
+fn a_heartbeat_is_sent_when_its_timer_expires() {
     let store = store();
     store.publish(|cache| {
         let resource = Resource::new("t", &b""[..]).with_ttl(Duration::from_secs(10));
@@ -257,7 +257,7 @@ fn a_time_out_has_its_time() {
 }
 
 #[test]
-fn a_client_that_never_pauses_lets_others_run() {
+fn a_poll_yields_after_32_requests_and_wakes_its_task() {
     let (mut responses, requests, _) = serve(Some(&store()));
     for _ in 0..1000 {
         requests.subscribe(type_url::ENDPOINT, "e");
@@ -305,7 +305,7 @@ impl Sink<Response<Delta>> for &Room {
 }
 
 #[test]
-fn nothing_is_composed_without_room() {
+fn responses_wait_until_the_sink_has_room() {
     let (mut responses, requests, _) = serve(Some(&store()));
     requests.subscribe(type_url::CLUSTER, "c");
     requests.subscribe(type_url::ENDPOINT, "e");
@@ -422,13 +422,13 @@ fn drive<V: Wire + Variant + Unpin + 'static>(listener: Listener) {
 }
 
 #[test]
-fn the_driver_does_all_duties_of_a_driver() {
+fn the_server_driver_passes_the_driver_check_in_both_variants() {
     check_server_driver::<Delta>(drive::<Delta>).expect("delta");
     check_server_driver::<Sotw>(drive::<Sotw>).expect("SotW");
 }
 
 #[test]
-fn a_store_is_read_between_changes() {
+fn a_shared_store_shows_its_published_changes() {
     let (store, clusters) = (store(), TypeUrl::from(type_url::CLUSTER));
     let names = |cache: &Cache| cache.resources(&clusters).map(|of| of.name().to_string()).collect::<Vec<_>>();
     let inserted = store.publish(|cache| cache.insert(&clusters, Resource::new("d", &b""[..])));

@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_with_units() {
+    fn a_duration_is_a_number_with_an_optional_unit() {
         for (text, millis) in [("250ms", 250), ("1.5s", 1500), ("2m", 120_000), ("3", 3000), ("0s", 0)] {
             assert_eq!(read(text), Ok(Duration::from_millis(millis)), "{text}");
         }

@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn both_spellings_are_read_and_not_both_at_once() {
+    fn both_spellings_of_a_field_are_read_but_refused_together() {
         let snake =
             r#"{"version_info":"1","resource_names":["a"],"type_url":"t","node":{"id":"n","user_agent_name":"u"}}"#;
         let camel = r#"{"versionInfo":"1","resourceNames":["a"],"typeUrl":"t","node":{"id":"n","userAgentName":"u"}}"#;
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn one_value_of_some_depth_and_nothing_after_it() {
+    fn the_body_is_one_json_object_of_limited_depth() {
         for (json, message) in [
             ("", "the body is empty"),
             ("{} x", "trailing characters at line 1 column 4"),
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_and_a_rejection_as_an_envoy_writes_them() {
+    fn a_nack_of_an_envoy_is_read_with_its_node_and_error() {
         let json = r#"{"node":{"id":"n","cluster":"c","metadata":{"k":[1,"x",null]},"user_agent_build_version":{"version":
             {"major_number":1,"minor_number":40},"metadata":{"build.type":"RELEASE"}},"extensions":[{"name":"e","category":
             "envoy.x","type_urls":["a.B"]}],"client_features":["envoy.lb.does_not_support_overprovisioning"]},

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 #[test]
-fn threads_and_channels_are_enough() {
+fn the_blocking_example_prints_the_expected_events() {
     let output = Command::new(env!("CARGO_BIN_EXE_blocking")).output().expect("the program starts");
     assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
     let text = String::from_utf8(output.stdout).expect("text");

@@ -24,14 +24,14 @@ fn yaml(resources: &str) -> Result<Resources, String> {
 }
 
 #[test]
-fn which_files_are_read() {
+fn only_visible_files_with_a_known_extension_are_read() {
     let is_one = |name: &str| discovery_file::is_one(Path::new(name));
     assert!(is_one("d/a.json") && is_one("a.yaml") && is_one("a.yml") && is_one("a.pb"));
     assert!(!is_one("a.txt") && !is_one("a.json~") && !is_one(".a.json") && !is_one("a.json.tmp") && !is_one("json"));
 }
 
 #[test]
-fn json_yaml_and_pb_are_one() {
+fn json_yaml_and_pb_files_give_the_same_resources() {
     let json = r#"{"versionInfo": "7", "resources": [{
         "@type": "type.googleapis.com/envoy.config.cluster.v3.Cluster", "name": "c1", "connectTimeout": "1.5s"}]}"#;
     let yaml = "
@@ -103,7 +103,7 @@ fn wrapped_resources_keep_ttl_and_aliases_but_not_their_version() {
 }
 
 #[test]
-fn types_that_nobody_described_are_named_by_field_one() {
+fn resources_of_unknown_types_are_named_by_field_one() {
     let any =
         |value: &'static [u8]| Item::Bare(Any { type_url: "type.googleapis.com/own.Type".into(), value: value.into() });
     let resources = read("x.pb", response(vec![any(b"\x10\x05\x0a\x02o1")], "")).expect("a file");
@@ -114,7 +114,7 @@ fn types_that_nobody_described_are_named_by_field_one() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn an_invalid_file_is_an_error_that_names_the_cause() {
     let errors = BTreeMap::from([
         ("- {}", "resources[0]: expected '@type' field at line 2 column 3"),
         (

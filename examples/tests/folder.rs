@@ -112,7 +112,7 @@ fn row(file: &str, names: &[&str], removed: &[&str]) -> (String, Vec<String>, Ve
 }
 
 #[test]
-fn the_demo_is_good() {
+fn the_demo_folder_is_read_without_complaints() {
     let (_, news) = Folder::open(concat!(env!("CARGO_MANIFEST_DIR"), "/resources"), false).expect("a folder");
     assert_eq!(news.complaints, Vec::<String>::new());
     assert!(news.complete.contains(&None));
@@ -120,13 +120,13 @@ fn the_demo_is_good() {
 }
 
 #[test]
-fn a_folder_that_is_not_there() {
+fn a_missing_folder_is_an_error() {
     let error = Folder::open("no/such/folder", false).expect_err("an error");
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
 }
 
 #[test]
-fn files_come_change_and_go() {
+fn added_changed_and_removed_files_change_the_served_resources() {
     let dir = Dir::new("come-and-go");
     dir.write("a.json", &[("c1", 1), ("c2", 1)]);
     let (mut reader, news) = Reader::open(&dir);
@@ -150,7 +150,7 @@ fn files_come_change_and_go() {
 }
 
 #[test]
-fn only_what_was_touched_is_read_and_only_what_changed_is_told() {
+fn only_touched_files_are_read_and_only_changed_resources_are_reported() {
     let dir = Dir::new("touched");
     dir.write("a.json", &[("c1", 1), ("c2", 1)]);
     dir.write("b.json", &[("c3", 1)]);
@@ -169,7 +169,7 @@ fn only_what_was_touched_is_read_and_only_what_changed_is_told() {
 }
 
 #[test]
-fn a_file_that_cant_be_read_changes_nothing() {
+fn a_malformed_file_keeps_its_served_resources() {
     let dir = Dir::new("broken");
     dir.write("a.json", &[("c1", 1)]);
     let (mut reader, _) = Reader::open(&dir);
@@ -190,7 +190,7 @@ fn a_file_that_cant_be_read_changes_nothing() {
 }
 
 #[test]
-fn a_file_that_never_was_good_leaves_open_what_does_not_exist() {
+fn a_file_that_was_never_valid_leaves_the_resources_incomplete() {
     let dir = Dir::new("never-good");
     dir.put("a.yaml", "");
     dir.write("b.json", &[("c1", 1)]);
@@ -204,7 +204,7 @@ fn a_file_that_never_was_good_leaves_open_what_does_not_exist() {
 }
 
 #[test]
-fn of_a_name_in_two_files_the_first_file_counts() {
+fn a_resource_in_two_files_is_served_from_the_first_file() {
     let dir = Dir::new("twice");
     dir.write("b.json", &[("c1", 1), ("c2", 1)]);
     let (mut reader, _) = Reader::open(&dir);
@@ -227,7 +227,7 @@ fn of_a_name_in_two_files_the_first_file_counts() {
 }
 
 #[test]
-fn a_file_that_never_rests_is_read_after_a_while_and_holds_up_no_other() {
+fn a_constantly_changing_file_is_read_in_the_end_and_delays_no_other_file() {
     let dir = Dir::new("restless");
     let (mut reader, _) = Reader::open(&dir);
     dir.write("b.json", &[("c2", 1)]);
@@ -245,7 +245,7 @@ fn a_file_that_never_rests_is_read_after_a_while_and_holds_up_no_other() {
 }
 
 #[test]
-fn a_swapped_link_is_seen() {
+fn a_swapped_symbolic_link_is_detected_as_a_change() {
     let dir = Dir::new("links");
     for (version, timeout) in [("..1", 1), ("..2", 2)] {
         fs::create_dir(dir.0.join(version)).expect("a folder");
@@ -267,7 +267,7 @@ fn a_swapped_link_is_seen() {
 }
 
 #[test]
-fn a_sub_folder_is_what_only_a_group_sees_and_wins() {
+fn resources_of_a_sub_folder_are_for_its_group_and_override_those_for_all() {
     let dir = Dir::new("groups");
     dir.write("all.json", &[("c1", 1), ("c2", 1)]);
     fs::create_dir_all(dir.0.join("edge/deeper")).expect("a folder");
@@ -305,7 +305,7 @@ fn a_sub_folder_is_what_only_a_group_sees_and_wins() {
 }
 
 #[test]
-fn a_folder_that_is_away_withdraws_nothing() {
+fn a_folder_that_disappears_keeps_its_served_resources() {
     let dir = Dir::new("away");
     dir.write("a.json", &[("c1", 1)]);
     let (mut reader, _) = Reader::open(&dir);

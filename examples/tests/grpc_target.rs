@@ -162,7 +162,7 @@ fn service() -> [(TypeUrl, Resource); 4] {
 // Stories.
 
 #[tokio::test]
-async fn a_target_leads_to_endpoints_that_move() {
+async fn a_target_is_resolved_to_endpoints_and_their_changes() {
     let plane = Plane::start(service()).await;
     let mut program = program(&plane);
     assert_eq!(program.line().await, config("svc", "r", json!({ "a": shown(1) })));
@@ -171,7 +171,7 @@ async fn a_target_leads_to_endpoints_that_move() {
 }
 
 #[tokio::test]
-async fn a_rejected_resource_leaves_what_was_there() {
+async fn a_rejected_resource_keeps_the_previous_endpoints_with_a_note() {
     let plane = Plane::start(service()).await;
     let mut program = program(&plane);
     program.line().await;
@@ -197,7 +197,7 @@ async fn a_rejected_resource_leaves_what_was_there() {
 }
 
 #[tokio::test]
-async fn a_listener_that_goes_is_an_error_and_comes_back_at_once() {
+async fn a_removed_listener_is_an_error_until_it_is_added_again() {
     let plane = Plane::start(service()).await;
     let mut program = program(&plane);
     let told = program.line().await;
@@ -224,7 +224,7 @@ async fn an_aggregate_lists_its_leaves_and_its_failed_children() {
 }
 
 #[tokio::test]
-async fn a_name_that_does_not_resolve_is_a_note() {
+async fn a_dns_name_that_does_not_resolve_is_reported_in_a_note() {
     let plane = Plane::start([listener("svc", "r"), routes("r", &["d"]), dns("d", "name.invalid")]).await;
     let line = program(&plane).line().await;
     let shown = &line["config"]["clusters"]["d"];
@@ -234,7 +234,7 @@ async fn a_name_that_does_not_resolve_is_a_note() {
 }
 
 #[tokio::test]
-async fn routes_are_renamed_without_a_gap() {
+async fn a_listener_switches_to_other_routes_without_an_error_in_between() {
     // R-CHAIN-03, R-CHAIN-22
     let plane = Plane::start(service()).await;
     let mut program = program(&plane);
@@ -261,7 +261,7 @@ async fn two_authorities_have_their_own_servers() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_away_is_replaced_by_the_next() {
+async fn an_unreachable_server_is_replaced_by_the_next() {
     let plane = Plane::start(service()).await;
     // No program listens there: the port was released.
     let away = TcpListener::bind("127.0.0.1:0").await.expect("a port").local_addr().expect("an address");
@@ -302,7 +302,7 @@ fn ended(output: std::io::Result<Output>) -> (Value, i32) {
 }
 
 #[test]
-fn check_prints_what_counts() {
+fn check_prints_the_effective_bootstrap_configuration() {
     let bootstrap = json!({
         "xds_servers": [{
             "server_uri": "cp:1",
@@ -345,7 +345,7 @@ fn every_fault_of_the_bootstrap_file_is_named() {
 }
 
 #[test]
-fn the_environment_says_where_the_file_is() {
+fn the_bootstrap_comes_from_environment_variables_and_the_path_takes_precedence() {
     // R-BOOT-01
     let run = |variables: &[(&str, &str)]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_grpc_target"));
@@ -363,7 +363,7 @@ fn the_environment_says_where_the_file_is() {
 }
 
 #[test]
-fn a_bad_command_line_is_usage() {
+fn an_invalid_command_line_is_a_usage_error() {
     for (arguments, why) in [
         (&["dns:///svc"][..], "a target begins with xds:"),
         (&["xds:///"], "the target names no service"),
@@ -378,7 +378,7 @@ fn a_bad_command_line_is_usage() {
 }
 
 #[test]
-fn the_program_ends_when_it_is_told_to() {
+fn the_program_ends_after_the_given_time() {
     let bootstrap = json!({ "xds_servers": [server(([127, 0, 0, 1], 1).into())] });
     let status = command(&bootstrap).args(["--for", "10ms", "xds:///svc"]).stdout(Stdio::null()).status();
     assert_eq!(status.expect("the program starts").code(), Some(0));

@@ -4,7 +4,7 @@ use std::process::Command;
 
 /// `BLESS=1` writes the output to the file. Read it as a newcomer would.
 #[test]
-fn the_ladder_is_as_it_was() {
+fn quickstart_prints_the_recorded_output() {
     let output = Command::new(env!("CARGO_BIN_EXE_quickstart")).output().expect("the program starts");
     assert!(output.status.success());
     let text = String::from_utf8(output.stdout).expect("text");

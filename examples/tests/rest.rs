@@ -113,7 +113,7 @@ fn control_plane(folder: &Path) -> (Program, u16) {
 }
 
 #[test]
-fn polls_are_answered_by_their_names_and_version() {
+fn a_poll_is_answered_according_to_its_names_and_version() {
     let folder = folder("rest-answers");
     fs::write(folder.join("a.json"), clusters("", &["a", "b"]).replace(",\"unheard_of\":1", "")).expect("a file");
     let (program, port) = control_plane(&folder);
@@ -153,7 +153,7 @@ fn polls_are_answered_by_their_names_and_version() {
 }
 
 #[test]
-fn a_held_poll_is_answered_by_a_change() {
+fn a_held_poll_is_answered_when_a_resource_changes() {
     let folder = folder("rest-hold");
     let good = |names: &[&str]| clusters("", names).replace(",\"unheard_of\":1", "");
     put(&folder, "a.json", &good(&["a"]));
@@ -226,7 +226,7 @@ fn ok(body: &str) -> String {
 }
 
 #[test]
-fn a_client_survives_what_servers_answer() {
+fn a_polling_client_continues_after_errors_and_invalid_responses() {
     let (port, asked) = scripted(vec![
         "304 Not Modified\r\nconnection: close\r\n\r\n".into(),
         ok(&clusters("1", &["a"])),
@@ -270,7 +270,7 @@ fn a_client_survives_what_servers_answer() {
 }
 
 #[test]
-fn what_is_missing_is_said_at_once() {
+fn missing_resources_of_a_poll_are_reported_at_once() {
     let (port, _asked) =
         scripted(vec![ok(&json!({ "resources": [{ "@type": EDS, "clusterName": "e1" }] }).to_string()), ok("{}")]);
     let server = format!("http://127.0.0.1:{port}");

@@ -140,7 +140,7 @@ fn play(story: &str) -> String {
 
 /// `BLESS=1` writes the program's output to the stories. Read the difference.
 #[test]
-fn every_story_goes_as_it_is_told() {
+fn every_story_gives_its_recorded_output() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shim");
     let entries = fs::read_dir(folder).expect("a folder of stories");
     let mut stories: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
@@ -186,7 +186,7 @@ fn lines_are_json_and_messages_are_base64() {
 
 /// The stories show only the codes of errors.
 #[test]
-fn why_a_resource_can_not_be_given_is_told_word_for_word() {
+fn the_message_of_a_resource_error_is_sent_unchanged() {
     let lines = r#"{"op":"new","role":"server","variant":"sotw"}
 {"op":"error","type_url":"eds","name":"a","code":14,"message":"the registry is away"}
 {"op":"open","stream":1}
@@ -202,7 +202,7 @@ fn why_a_resource_can_not_be_given_is_told_word_for_word() {
 
 /// The machine itself closes a stream, without an error of one request.
 #[test]
-fn a_client_out_of_its_mind_is_closed() {
+fn a_stream_is_closed_after_more_than_1000_stale_requests() {
     let new = r#"{"op":"new","role":"server","variant":"sotw"}
 {"op":"open","stream":9}
 "#;

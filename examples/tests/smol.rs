@@ -3,7 +3,7 @@
 use std::process::Command;
 
 #[test]
-fn nothing_is_tied_to_tokio_or_grpc() {
+fn client_and_server_run_on_smol_without_tokio_or_grpc() {
     let output = Command::new(env!("CARGO_BIN_EXE_smol")).output().expect("the program starts");
     assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
     let text = String::from_utf8(output.stdout).expect("text");

@@ -141,7 +141,7 @@ async fn the_first_requests_do_not_wait_for_headers() {
 }
 
 #[tokio::test]
-async fn what_is_bad_is_rejected_by_name_and_the_rest_applies() {
+async fn bad_resources_are_rejected_by_name_and_the_others_are_applied() {
     let mut server = Rude::<Delta>::start().await;
     let mut program = start(server.address, "--variant delta --subscribe cds=a,b,c,d");
     let mut peer = server.accept().await;
@@ -178,7 +178,7 @@ async fn what_is_bad_is_rejected_by_name_and_the_rest_applies() {
 }
 
 #[tokio::test]
-async fn every_response_is_answered_once_and_in_order() {
+async fn every_response_of_a_subscribed_type_is_answered_once_and_in_order() {
     let mut server = Rude::<Sotw>::start().await;
     let mut program = start(server.address, "--variant sotw --subscribe cds");
     let mut peer = server.accept().await;
@@ -206,7 +206,7 @@ async fn every_response_is_answered_once_and_in_order() {
 }
 
 #[tokio::test]
-async fn garbage_ends_the_stream_and_not_the_program() {
+async fn an_invalid_response_ends_the_stream_and_not_the_program() {
     let mut server = Rude::<Sotw>::start().await;
     let mut program = start(server.address, "--variant sotw --subscribe cds --for 30");
     let mut peer = server.accept().await;
@@ -226,7 +226,7 @@ async fn garbage_ends_the_stream_and_not_the_program() {
 }
 
 #[tokio::test]
-async fn a_refusing_server_is_asked_seldom() {
+async fn a_server_that_refuses_streams_is_retried_with_a_backoff() {
     let mut server = Rude::<Delta>::start().await;
     let program = start(server.address, "--variant delta --subscribe cds --for 5");
     let ended = tokio::spawn(rest(program));
@@ -245,7 +245,7 @@ async fn a_refusing_server_is_asked_seldom() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_away_is_found_when_it_comes() {
+async fn an_unreachable_server_is_retried_until_it_is_reachable() {
     // A separate address, because the program could otherwise connect to the server of another test.
     let away = TcpListener::bind("127.0.0.77:0").expect("a port").local_addr().expect("an address");
     let mut program = start(away, "--variant sotw --subscribe cds=a --for 30");
@@ -268,7 +268,7 @@ async fn a_server_that_is_away_is_found_when_it_comes() {
 /// A SotW resource carries its name in its body. If the body can't be decoded, the name is recovered as far as
 /// possible.
 #[tokio::test]
-async fn what_is_bad_in_sotw_is_named_too() {
+async fn sotw_rejected_resources_are_named_in_the_nack() {
     let mut server = Rude::<Sotw>::start().await;
     let _program = start(server.address, "--variant sotw --subscribe cds");
     let mut peer = server.accept().await;
@@ -293,7 +293,7 @@ async fn what_is_bad_in_sotw_is_named_too() {
 
 /// The peer accepts connections and bytes, and sends nothing.
 #[tokio::test]
-async fn a_black_hole_is_left() {
+async fn a_server_that_accepts_and_is_silent_is_disconnected_and_retried() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     let (connected, connections) = mpsc::channel();
@@ -312,7 +312,7 @@ async fn a_black_hole_is_left() {
 
 /// A server that sends no response is no black hole: a subscribed name that it never sends does not exist.
 #[tokio::test]
-async fn a_name_that_does_not_come_is_missing_though_headers_never_came() {
+async fn a_resource_that_is_not_sent_is_reported_missing_even_without_headers() {
     let mut server = Rude::<Sotw>::start().await;
     let mut program = start(server.address, "--variant sotw --subscribe eds=a");
     let mut peer = server.stream().await;
@@ -343,7 +343,7 @@ fn cluster(name: &str, service: Option<&str>) -> Any {
 }
 
 #[tokio::test]
-async fn references_are_followed_and_left() {
+async fn delta_referenced_resources_are_subscribed_and_later_unsubscribed() {
     let mut server = Rude::<Delta>::start().await;
     let _program = start(server.address, "--variant delta --subscribe lds=l --follow");
     let mut peer = server.accept().await;
@@ -383,7 +383,7 @@ impl Talk<'_> {
 }
 
 #[tokio::test]
-async fn references_are_followed_in_sotw_from_the_wildcard() {
+async fn sotw_resources_referenced_from_the_wildcard_are_subscribed() {
     let mut server = Rude::<Sotw>::start().await;
     let _program = start(server.address, "--variant sotw --subscribe cds --subscribe lds --follow");
     let mut peer = server.accept().await;
@@ -401,7 +401,7 @@ async fn references_are_followed_in_sotw_from_the_wildcard() {
 }
 
 #[test]
-fn bad_arguments_are_one_clear_line() {
+fn invalid_arguments_are_an_error_whose_first_line_names_the_cause() {
     let good = "--subscribe cds --variant delta --server";
     let run = |arguments: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_xds_client"));
@@ -442,7 +442,7 @@ fn bad_arguments_are_one_clear_line() {
 
 /// The node has the fields that the command line sets.
 #[tokio::test]
-async fn the_node_is_what_the_command_line_says() {
+async fn the_node_has_the_fields_that_the_command_line_sets() {
     let mut server = Rude::<Sotw>::start().await;
     let node = "--node n1 --node-cluster edge --node-metadata ZONE=a --node-metadata ENV=x=y";
     let _program = start(server.address, &format!("--variant sotw --subscribe cds {node}"));

@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// One test only, because the targets count the allocations of the process.
 #[test]
-fn the_corpus_finds_nothing() {
+fn the_corpus_finds_no_fault() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
     for (name, target) in xds_machine_fuzz::TARGETS {
         let folder = corpus.join(name);

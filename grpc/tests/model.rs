@@ -39,7 +39,7 @@ mod model {
     /// 2026-11-23: 4,162,808 states in 296 s, no fault.
     #[test]
     #[ignore = "takes minutes"]
-    fn deep() {
+    fn deep_exploration_finds_no_fault() {
         let budgets = [
             Budget { listeners: 2, routes: 2, clusters: 3, endpoints: 3, references: 0, late: 1, notes: 0 },
             Budget { listeners: 1, routes: 2, clusters: 3, endpoints: 2, references: 1, late: 0, notes: 0 },

@@ -63,7 +63,7 @@ mod tests {
     const BEFORE: Reading = Reading { resident: 40_000, threads: 5, files: 20, streams: 0 };
 
     #[test]
-    fn what_came_back_is_no_leak() {
+    fn a_reading_within_the_limits_is_no_leak() {
         assert_eq!(leaks(&BEFORE, &BEFORE), [""; 0]);
         let less = Reading { resident: 30_000, threads: 4, files: 19, ..BEFORE };
         assert_eq!(leaks(&BEFORE, &less), [""; 0]);
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_has_no_turn_is_found() {
+    fn a_starved_client_is_detected() {
         assert_eq!(starved(30, &[30, 10, 31]), None);
         let expected = "change 31: 1 of 3 clients are more than 20 changes behind, client 1 is at 10";
         assert_eq!(starved(31, &[31, 10, 30]).as_deref(), Some(expected));

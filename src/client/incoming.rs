@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_in_two_roles_refuses_the_response() {
+    fn a_response_that_has_a_name_twice_is_refused() {
         let mut cases =
             [incoming(&["b", "a", "b"]), incoming(&["a"]), incoming(&["a"]), incoming(&["a"]), incoming(&[])];
         cases[1].removed.push("a".into());
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_finds_in_order_and_out_of_order() {
+    fn a_walk_finds_keys_in_order_and_out_of_order() {
         let map: BTreeMap<ResourceName, u8> = ["a", "b", "d", "e"].into_iter().map(Into::into).zip(0..).collect();
         let mut walk = Walk::new(&map);
         let found = ["a", "b", "c", "d", "e", "b", "d", "z", "a"]

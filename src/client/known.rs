@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wildcard_of_which_something_is_held_is_not_awaited_whether_it_is_new_or_not() {
+    fn a_wildcard_with_a_held_resource_is_not_awaited_even_if_it_is_new() {
         let mut client = client::<Sotw>(&["a"]);
         client.resources_mut(&of_type()).subscribe(["*"]).expect("names");
         assert!(client.layer(&of_type()).is_awaited("*"));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn sotw_what_is_lost_is_left_out_and_asked_for_again() {
+    fn sotw_a_lost_resource_is_omitted_and_requested_again() {
         let mut client = client::<Sotw>(&["a", "b"]);
         lists(&mut client);
         client.handle_response(NOW, sotw("1", &["a", "b"])).expect("a response");
@@ -202,7 +202,7 @@ mod tests {
     /// The second time-out passes after a list without the name and before the list with it: the name is announced all
     /// the same, or the server would never send it.
     #[test]
-    fn sotw_what_is_left_out_as_its_time_runs_out_is_announced() {
+    fn sotw_a_name_omitted_at_its_time_out_is_listed_again() {
         let mut client = client::<Sotw>(&["a", "b"]);
         let say = |client: &mut Client<Sotw>, now| {
             let transmit = client.poll_transmit()?;
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn delta_what_is_accepted_late_and_was_not_claimed_needs_a_new_stream() {
+    fn delta_a_resource_accepted_late_and_not_claimed_needs_a_new_stream() {
         let mut client = client::<Delta>(&["a", "b"]);
         let drain = |client: &mut Client<Delta>| core::iter::from_fn(|| client.poll_transmit()).count();
         drain(&mut client);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn delta_what_is_accepted_late_and_asked_for_by_name_needs_none() {
+    fn delta_a_resource_accepted_late_and_requested_by_name_needs_no_new_stream() {
         for (others, is_held) in [(&["b"][..], true), (&[], false)] {
             let mut client = client::<Delta>(&["a", "b"]);
             _ = client.poll_transmit().expect("the first request");
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn delta_what_is_lost_is_subscribed_to_again_and_not_claimed() {
+    fn delta_a_lost_resource_is_subscribed_to_again_and_not_claimed() {
         let mut client = client::<Delta>(&["a", "b"]);
         _ = client.poll_transmit().expect("the first request");
         client.handle_response(NOW, delta("1", &["a", "b"], &[])).expect("a response");
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_wildcard_brought_takes_the_wildcard_to_bring_it_again() {
+    fn a_lost_resource_of_the_wildcard_is_requested_by_the_wildcard() {
         let mut client = client::<Delta>(&["*", "b"]);
         _ = client.poll_transmit().expect("the first request");
         client.handle_response(NOW, delta("1", &["a", "b"], &[])).expect("a response");
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_from_elsewhere_is_replaced_or_removed_but_not_claimed() {
+    fn an_adopted_resource_is_replaced_or_removed_and_its_version_not_claimed() {
         let mut client = client::<Delta>(&["a", "b"]);
         client.handle_close();
         let soon = NOW + Duration::from_secs(9);
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn updates_on_hold_wait_and_are_compared_when_their_turn_comes() {
+    fn a_blocked_update_is_compared_with_the_held_resources_when_unblocked() {
         let mut client = Client::<Sotw>::new(Config::new(Node::new("n")));
         let clusters = TypeUrl::from(type_url::CLUSTER);
         let response = |nonce: &str, names: &[&'static str]| {

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn sorting_and_picking_keep_together_what_belongs_together() {
+    fn sorting_and_retaining_keep_the_fields_of_each_resource_together() {
         let mut all = resources(&["c", "b", "a"]);
         assert_eq!(all.sort(), None);
         assert_eq!(shown(&all), [("a", "a2", false), ("b", "b1", true), ("c", "c0", false)]);
@@ -254,14 +254,14 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_comes_twice_is_found() {
+    fn sorting_finds_a_duplicate_name() {
         assert_eq!(resources(&["b", "a", "b"]).sort(), Some("b".into()));
         assert_eq!(resources(&["a", "a"]).sort(), Some("a".into()));
         assert_eq!(resources(&["a", "b"]).sort(), None);
     }
 
     #[test]
-    fn of_a_name_that_comes_twice_the_last_can_be_kept() {
+    fn the_last_resource_of_a_duplicate_name_is_kept() {
         let mut all = resources(&["b", "a", "b", "c", "b", "a"]);
         all.sort();
         all.keep_last();

@@ -50,7 +50,7 @@ mod tests {
 
     /// R-LRS-27.
     #[test]
-    fn unknown_strings_are_ignored_and_nothing_listed_is_nothing() {
+    fn unknown_strings_are_ignored_and_an_empty_list_takes_no_metrics() {
         let listed = Propagation::new(["rps_fractional", "named_metrics.", "named_metrics", "*", "request_cost.x"]);
         assert_eq!(listed, Propagation::default());
         for name in ["cpu_utilization", "named_metrics.foo", "named_metrics.", "*"] {

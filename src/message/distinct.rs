@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn few_names_are_doubted() {
+    fn few_distinct_names_seem_duplicate_to_the_filter() {
         let mut filter = Filter::new(10_000);
         let names = (0..10_000).map(|i| XxHash3_64::oneshot(format!("name {i}").as_bytes()));
         let hashes: Vec<u64> = names.collect();

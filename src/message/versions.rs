@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_made_reads_back() {
+    fn encoded_versions_read_back() {
         let long = "x".repeat(300);
         let made = Versions::from([("b", ""), (long.as_str(), "2"), ("a", &long), ("", "3"), ("b", "1")]);
         let all = [("", "3"), ("a", long.as_str()), ("b", "1"), (&long, "2")];
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_does_not_matter() {
+    fn versions_are_equal_in_any_order() {
         let (a, b) = (Versions::from([("a", "1")]), Versions::from([("b", "2")]));
         let both = read(&[&b.entries[..], &a.entries[..]].concat()).expect("distinct names");
         assert_eq!(both.iter().collect::<Vec<_>>(), [("b", "2"), ("a", "1")]);
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn text_of_several_bytes_is_cut_where_it_was_joined() {
+    fn multi_byte_names_and_versions_are_split_at_their_boundary() {
         let long = "\u{20ac}".repeat(40);
         for version in ["", "\u{e9}", "1", long.as_str()] {
             let made = Versions::from([("\u{e9}", version), ("\u{20ac}", "\u{e9}"), ("n", version)]);
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn unusual_encodings_are_left_to_others() {
+    fn unusual_encodings_are_not_read_in_place() {
         let a = Versions::from([("a", "1")]).entries;
         let unusual: [&[u8]; 13] = [
             &[a.clone(), Versions::from([("b", "1")]).entries, a.clone()].concat(), // twice
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_take_as_many_bytes_as_they_need() {
+    fn names_and_versions_with_one_and_two_byte_lengths_read_back() {
         for len in 100..150 {
             let long = "x".repeat(len);
             for entry in [(long.as_str(), "1"), ("a", long.as_str())] {
@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_counted() {
+    fn the_iterator_knows_the_number_of_remaining_entries() {
         assert_eq!(Versions::default().iter().size_hint(), (0, Some(0)));
         let nameless = Versions::from([("", "")]);
         assert_eq!((read(&nameless.entries), nameless.iter().len()), (Some(nameless.clone()), 1));

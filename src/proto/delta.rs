@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_share_the_request_unless_it_is_mostly_something_else() {
+    fn claims_share_the_request_unless_they_are_a_small_part_of_it() {
         let share = |bytes: Vec<u8>| {
             let bytes = Bytes::from(bytes);
             let request = decode_request(bytes.clone()).expect("a message");
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn the_plain_way_reads_what_prost_reads() {
+    fn the_plain_decoder_reads_what_prost_reads() {
         let plain = decode_plain(&message().into()).expect("as usual");
         assert_eq!(plain.resources.len(), 5);
         same_for_all_neighbours(&message(), decode_plain, decode_any);

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_come_back_as_they_were() {
+    fn encoded_messages_decode_to_the_original() {
         let report = report();
         assert_eq!(decode_request(encode_request(&report).into()), Ok(report));
         assert_eq!(encode_request(&Request::default()), []);
@@ -246,7 +246,7 @@ mod tests {
 
     /// The field numbers, by a message that C-core 1.85 sent, and by one made by hand.
     #[test]
-    fn the_fields_are_those_of_the_protos() {
+    fn field_numbers_are_those_of_the_protos() {
         let locality = LocalityStats { cpu: Some(metric(1, 2.0)), ..LocalityStats::default() };
         let stats = ClusterStats { localities: vec![locality], ..ClusterStats::new("c", "s") };
         let request = Request { node: None, clusters: vec![stats] };
@@ -264,7 +264,7 @@ mod tests {
 
     /// R-LRS-58: hostile windows are none, and metrics that are not finite are left out.
     #[test]
-    fn hostile_values_do_not_survive() {
+    fn invalid_windows_and_metrics_are_dropped_when_decoding() {
         let named = |value| generated::EndpointLoadMetricStats {
             metric_name: "m".into(),
             num_requests_finished_with_metric: 1,

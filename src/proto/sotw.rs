@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn the_plain_way_reads_what_prost_reads() {
+    fn the_plain_decoder_reads_what_prost_reads() {
         let plain = decode_plain(&message().into()).expect("as usual");
         assert_eq!(plain.resources.len(), 6);
         same_for_all_neighbours(&message(), decode_plain, decode_any);

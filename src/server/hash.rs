@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_counts() {
+    fn every_part_of_a_resource_changes_its_version() {
         let versions = [
             content(b"a", None, &[]),
             content(b"b", None, &[]),

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn one_part_or_many() {
+    fn pushed_and_collected_parts_are_equal_and_hash_equally() {
         let mut parts = Parts::default();
         assert!(parts.is_empty());
         for count in 1..4 {

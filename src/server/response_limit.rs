@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_thing_always_fits() {
+    fn the_first_resource_always_fits() {
         let mut room = Budget::new(ResponseLimit { resources: 0, bytes: 10 }, || 20);
         assert!(!room.take(2, || 5), "a page can be split");
         assert!(room.take(1, || 100));
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn both_limits_count() {
+    fn resources_and_bytes_are_both_limited() {
         let mut room = Budget::new(ResponseLimit { resources: 3, bytes: 20 }, || 5);
         assert!(room.take(2, || 10));
         assert!(!room.take(1, || 6), "bytes");
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_limit_nothing_is_measured() {
+    fn no_bytes_are_measured_without_a_limit() {
         assert!(Budget::default().take(usize::MAX, || unreachable!()));
     }
 }

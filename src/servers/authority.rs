@@ -12,7 +12,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_authority_stands_between_the_slashes() {
+    fn only_xdstp_names_have_an_authority() {
         for (name, authority) in [
             ("a", None),
             ("*", None),

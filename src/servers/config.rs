@@ -190,7 +190,7 @@ mod tests {
     use crate::message::Node;
 
     #[test]
-    fn a_configuration_that_makes_no_sense_is_refused() {
+    fn an_inconsistent_configuration_is_refused() {
         let client = || client::Config::new(Node::new("n"));
         let [a, b, c] = [0, 1, 2].map(ServerId);
         let grpc = || Config::new(Policy::Grpc, [client(), client()]);

@@ -292,7 +292,7 @@ mod tests {
 
     /// Changes a map and a tree at random, with keys that often follow each other.
     #[test]
-    fn a_sorted_map_is_a_tree_by_another_name() {
+    fn a_sorted_map_behaves_like_a_btree_map() {
         let (mut map, mut same) = (SortedMap::new(), BTreeMap::new());
         let (mut state, mut key) = (1u64, 0u32);
         let mut random = move |below: u64| {
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_in_order_fill_their_pages_and_few_that_are_left_share_one() {
+    fn sorted_keys_fill_their_pages_and_few_remaining_keys_share_one() {
         let mut map = SortedMap::new();
         (0..1_000).for_each(|key: u32| *map.entry(&key).or_default() = key);
         assert_eq!(map.pages.len(), 1_000_usize.div_ceil(PAGE));
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_and_look_ups_are_no_part_of_equality_and_hash() {
+    fn equality_and_hash_do_not_depend_on_pages() {
         let (mut up, mut down) = (SortedMap::new(), SortedMap::new());
         (0..200).for_each(|key: u32| *up.entry(&key).or_default() = key);
         (0..200).rev().for_each(|key| *down.entry(&key).or_default() = key);

@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_service_name_of_a_cluster() {
+    fn the_endpoints_of_a_cluster_are_its_service_name() {
         assert_eq!(endpoints_of(b"\x0a\x02c1\x1a\x04\x12\x02e1"), Some("e1"));
         assert_eq!(endpoints_of(b"\x0a\x02c1\x1a\x00"), None);
         assert_eq!(endpoints_of(b"\x0a\x02c1"), None);

@@ -331,7 +331,7 @@ mod tests {
 
     /// Tests all combinations of lengths around each length at which a head grows.
     #[test]
-    fn the_usual_resource_is_written_as_any() {
+    fn a_usual_resource_is_encoded_as_by_the_general_path() {
         const LENS: [usize; 11] = [0, 1, 22, 23, 60, 126, 127, 128, 16_100, 16_384, 1 << 21];
         let text = "x".repeat(1 << 21);
         for (version, name) in LENS[..8].iter().flat_map(|version| LENS[..8].iter().map(move |name| (*version, *name)))

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slash_in_a_parameter_is_none_in_the_path() {
+    fn a_slash_in_a_parameter_does_not_split_the_path() {
         let parts = Parts::of("xdstp://a/T/foo/b?x=1/2").expect("a name");
         assert_eq!((parts.directory, parts.leaf, parts.query), ("xdstp://a/T/foo/", "b", "?x=1/2"));
         assert_eq!(parts.glob(), "xdstp://a/T/foo/*?x=1/2");

@@ -43,7 +43,7 @@ fn update(client: &mut Client<Sotw>) -> client::Update {
 
 /// C-STREAM-09: the machine announces its capabilities, and no others.
 #[test]
-fn the_node_says_what_the_machine_can_do() {
+fn the_node_announces_the_features_of_the_machine() {
     let features = |config| {
         let (_, request) = client(config);
         request.node.expect("a node").client_features.clone()
@@ -99,7 +99,7 @@ fn a_later_node_is_ignored() {
 
 /// S-COM-17, C-RES-24: the control plane's identifier is in every response, on the wire too.
 #[test]
-fn a_response_says_who_answers() {
+fn a_response_has_the_control_plane_identifier() {
     let mut cache = Cache::new(1);
     cache.insert(&endpoints(), Resource::new("a", &b"\x0a\x01a"[..]));
     let config = server::Config::ads().with_control_plane("who");
@@ -116,7 +116,7 @@ fn a_response_says_who_answers() {
 
 /// S-SOTW-19: the content decides what is sent, not the version that the operator assigns.
 #[test]
-fn other_content_under_the_same_version_is_news() {
+fn changed_content_under_the_same_version_is_sent() {
     let mut cache = Cache::new(1);
     let resource = |body: &'static [u8]| Resource::new("a", body).with_version("1");
     cache.insert(&endpoints(), resource(b"\x0a\x01a"));
@@ -185,7 +185,7 @@ fn names_in_either_field_are_read() {
 
 /// S-ADS-20, S-ADS-24: the caller decides which resources are sent again with a changed resource.
 #[test]
-fn the_map_of_dependents_is_replaced() {
+fn a_caller_decides_which_dependents_are_sent_again() {
     let clusters = TypeUrl::from(type_url::CLUSTER);
     let sent_again = |mut cache: Cache, child: &TypeUrl| {
         let mut server = Server::<Delta>::new(server::Config::ads(), StreamId(1));
@@ -254,7 +254,7 @@ fn a_caller_may_limit_the_rate_of_requests() {
 
 /// The queries of a stream: its id, and the subscribed types, in push order.
 #[test]
-fn a_stream_says_what_was_asked_for() {
+fn a_stream_reports_its_id_and_its_subscribed_types_in_push_order() {
     let mut server = Server::<Delta>::new(server::Config::ads(), StreamId(7));
     assert_eq!(server.stream(), StreamId(7));
     assert_eq!(server.stream().to_string(), "7");

@@ -50,7 +50,7 @@ impl Stream {
 }
 
 #[test]
-fn of_a_name_through_its_life() {
+fn the_delivery_status_of_a_name_follows_its_requests_responses_and_verdicts() {
     use DeliveryStatus::{Acknowledged, NotSent, Rejected, Sent};
     let mut stream = Stream::new(Config::ads());
     stream.put("a", b"1");
@@ -129,7 +129,7 @@ fn a_resource_that_no_alias_stood_for_has_no_earlier_form() {
 
 /// Resources whose names are in another order than the pages, and portions that end within a page.
 #[test]
-fn of_each_resource_of_an_answer_in_portions() {
+fn the_delivery_status_of_each_resource_is_exact_during_an_answer_in_portions() {
     use DeliveryStatus::{Acknowledged, NotSent, Sent};
     const NAMES: [&str; 6] = ["m", "n", "o", "a", "b", "c"];
     for (page, portion) in [(1, 1), (3, 2), (3, 4), (2, 3), (6, 1)] {

@@ -79,7 +79,7 @@ fn update<V: Variant>(client: &mut Client<V>) -> Update {
 
 /// Subscribed names are visible at once, without a call that processes them.
 #[test]
-fn what_was_just_wanted() {
+fn newly_subscribed_names_are_visible_at_once() {
     let mut client = asked(&["b"]);
     let actions = hear(&mut client, &["b"], &[]);
     accept(&mut client, actions);
@@ -98,7 +98,7 @@ fn what_was_just_wanted() {
 
 /// A collection is awaited until one of its members has arrived, even if that member was removed since.
 #[test]
-fn a_collection() {
+fn a_collection_is_awaited_until_a_member_arrives() {
     let mut client = asked(&["b", GLOB]);
     assert_eq!(states(&client), [("b".into(), ResourceStatus::Requested), (GLOB.into(), ResourceStatus::Requested)]);
     assert!(client.layer(&endpoints()).is_awaited(GLOB));
@@ -121,7 +121,7 @@ fn a_collection() {
 
 /// The wildcard is awaited until the server answers it: with no resource, or with resources that may be removed since.
 #[test]
-fn the_wildcard() {
+fn the_wildcard_is_awaited_until_the_server_answers_it() {
     let mut client = asked(&["*"]);
     assert!(client.layer(&endpoints()).is_awaited("*"));
     assert!(matches!(hear(&mut client, &[], &[])[..], [Action::Synced { .. }]));
@@ -147,7 +147,7 @@ fn the_wildcard() {
 /// If the client subscribed to names first, only a response that is more than an answer to those names answers the
 /// wildcard.
 #[test]
-fn the_wildcard_after_names() {
+fn an_answer_to_earlier_names_alone_does_not_answer_the_wildcard() {
     let answered = |resources: &[&str], removed: &[&str]| {
         let mut client = asked(&["b"]);
         client.resources_mut(&endpoints()).subscribe(["*"]).expect("a name");
@@ -173,7 +173,7 @@ fn the_wildcard_after_names() {
 
 /// The same if the wildcard was sent first, and then unsubscribed and subscribed again; but not if only a name was.
 #[test]
-fn the_wildcard_before_names() {
+fn an_answer_to_names_alone_does_not_answer_a_resubscribed_wildcard() {
     for (leaves, answered) in [("*", false), ("c", true)] {
         let mut client = asked(&["*", "b", "c"]);
         client.resources_mut(&endpoints()).unsubscribe([leaves]);
@@ -188,7 +188,7 @@ fn the_wildcard_before_names() {
 
 /// In SotW the client distinguishes an answer to the wildcard from an answer to names.
 #[test]
-fn the_wildcard_in_sotw() {
+fn the_sotw_wildcard_is_answered_only_by_a_response_after_its_request() {
     let empty = |nonce: &str| xds_machine::message::sotw::Response {
         version: "1".into(),
         resources: Vec::new(),
@@ -215,7 +215,7 @@ fn the_wildcard_in_sotw() {
 
 /// A resource that was unsubscribed for a while is held at its version, which the client does not claim.
 #[test]
-fn the_version_of_what_is_not_claimed() {
+fn a_resource_resubscribed_before_the_verdict_is_held_at_its_version() {
     let clusters = TypeUrl::from(type_url::CLUSTER);
     let mut client = client::<Sotw>();
     client.resources_mut(&clusters).subscribe(["a", "b"]).expect("names");
@@ -241,7 +241,7 @@ fn the_version_of_what_is_not_claimed() {
 
 /// A resource with a reported error counts as known.
 #[test]
-fn an_error() {
+fn a_resource_with_an_error_is_not_awaited() {
     let mut client = asked(&["a", "b"]);
     let error =
         |name: &str, code| ResourceError { name: name.into(), status: Some(Status { code, message: String::new() }) };
@@ -253,7 +253,7 @@ fn an_error() {
 
 /// A verdict belongs to one update, even if another update of the type is out.
 #[test]
-fn a_verdict_of_an_update_before() {
+fn a_verdict_on_an_earlier_update_is_refused() {
     let mut client = asked(&["a"]);
     let first = hear(&mut client, &["a"], &[]);
     accept(&mut client, first.clone());
@@ -266,7 +266,7 @@ fn a_verdict_of_an_update_before() {
 
 /// An update has the id of its client, for a caller with several. Configurations with the same settings are equal.
 #[test]
-fn whose_update() {
+fn an_update_has_the_id_of_its_client() {
     let config = |id| Config::new(Node::new("n")).with_id(id);
     assert_eq!(config(7), config(7));
     assert_eq!(server::Config::ads(), server::Config::ads());
@@ -285,7 +285,7 @@ fn whose_update() {
 
 /// An unrequested response is dropped, and reported with its nonce.
 #[test]
-fn an_unasked_response() {
+fn an_unrequested_response_is_dropped_and_reported_with_its_nonce() {
     let mut client = client::<Delta>();
     client.handle_open();
     let actions = hear(&mut client, &["a"], &[]);
@@ -293,7 +293,7 @@ fn an_unasked_response() {
 }
 
 #[test]
-fn what_is_adopted_is_not_claimed_to_be_nowhere() {
+fn an_adopted_resource_is_not_claimed_as_nonexistent() {
     let mut client = asked(&["a"]);
     let mut not_found = response(&["a"], &[]);
     not_found.resources[0].body = None;
@@ -308,7 +308,7 @@ fn what_is_adopted_is_not_claimed_to_be_nowhere() {
 
 /// An alias of a rejected resource is not awaited, because the resource has arrived. A verdict lists its rejections.
 #[test]
-fn an_alias_that_was_rejected() {
+fn an_alias_of_a_rejected_resource_is_not_awaited() {
     let mut client = asked(&["alias"]);
     let resources = vec![Resource { aliases: vec!["alias".into()], ..resource("a") }];
     client.handle_response(NOW, delta::Response { resources, ..response(&[], &[]) }).expect("a response");
@@ -321,7 +321,7 @@ fn an_alias_that_was_rejected() {
 
 /// A resource is no alias of itself, and in SotW no resource has an alias.
 #[test]
-fn what_is_no_alias() {
+fn a_resource_is_no_alias_of_itself_and_sotw_has_no_aliases() {
     let of_itself = |name: &str, alias: &str| Resource { aliases: vec![alias.into()], ..resource(name) };
     let mut client = asked(&["a"]);
     let resources = vec![of_itself("a", "a")];
@@ -359,7 +359,7 @@ fn what_is_no_alias() {
 
 /// A layer can mark a name as missing, but neither a held resource nor the wildcard.
 #[test]
-fn taken_for_missing() {
+fn mark_does_not_exist_skips_held_resources_and_the_wildcard() {
     let mut client = asked(&["*", "a", "b"]);
     let actions = hear(&mut client, &["a"], &[]);
     accept(&mut client, actions);
@@ -370,7 +370,7 @@ fn taken_for_missing() {
 
 /// A waiting response is compared with the resources that are held when its turn comes, not when it arrived.
 #[test]
-fn held_names_change_while_a_response_waits() {
+fn a_waiting_response_is_compared_with_the_resources_held_at_its_turn() {
     let clusters = TypeUrl::from(type_url::CLUSTER);
     let mut client = client::<Sotw>();
     client.resources_mut(&clusters).subscribe(["*"]).expect("a name");
@@ -397,7 +397,7 @@ fn held_names_change_while_a_response_waits() {
 
 /// Resources may be wrapped although they have neither a version, a TTL nor an alias: they are held all the same.
 #[test]
-fn wrapped_resources_of_a_full_state_type() {
+fn wrapped_resources_of_a_full_state_type_are_removed_if_a_response_lacks_them() {
     let clusters = TypeUrl::from(type_url::CLUSTER);
     let mut client = client::<Sotw>();
     client.resources_mut(&clusters).subscribe(["*"]).expect("a name");
@@ -428,7 +428,7 @@ fn wrapped_resources_of_a_full_state_type() {
 
 /// A resource that the server removes by an error (NOT_FOUND) does not exist.
 #[test]
-fn what_was_removed_with_an_error() {
+fn a_resource_removed_by_a_not_found_error_does_not_exist() {
     let mut client = asked(&["a"]);
     let actions = hear(&mut client, &["a"], &[]);
     accept(&mut client, actions);
@@ -441,7 +441,7 @@ fn what_was_removed_with_an_error() {
 
 /// The mark of a layer that a held name or the wildcard does not exist is ignored: the error of each stays.
 #[test]
-fn what_is_held_exists_whatever_others_say() {
+fn mark_does_not_exist_keeps_the_errors_of_held_names_and_the_wildcard() {
     let mut client = asked(&["*", "a"]);
     let actions = hear(&mut client, &["a"], &[]);
     accept(&mut client, actions);
@@ -459,7 +459,7 @@ fn what_is_held_exists_whatever_others_say() {
 
 /// An alias stands for no resource any more, and its former resource stays by its own name.
 #[test]
-fn a_resource_without_its_alias() {
+fn the_removal_of_an_alias_keeps_its_former_resource() {
     let mut client = asked(&["a", "x", "y"]);
     let mut first = response(&["a"], &[]);
     first.resources[0].aliases = vec!["x".into(), "y".into()];
@@ -478,7 +478,7 @@ fn a_resource_without_its_alias() {
 /// Names are removed, and one is reported as nonexistent besides: an alias of that one stays until the verdict on its
 /// removal, even if the report comes after names that sort behind it.
 #[test]
-fn an_alias_goes_with_its_resource() {
+fn an_alias_stays_until_the_verdict_on_the_removal_of_its_resource() {
     let mut client = asked(&["a", "b", "c", "x"]);
     let mut first = response(&["a", "b", "c"], &[]);
     first.resources[0].aliases = vec!["x".into()];

@@ -51,7 +51,7 @@ fn all(labels: &[String]) -> BTreeSet<&str> {
 }
 
 #[test]
-fn of_a_client_and_what_it_gives() {
+fn the_labels_of_a_client_its_actions_and_its_verdicts_are_shown() {
     let mut client = Client::<Sotw>::new(client::Config::new(Node::new("n")).with_id(7));
     client.resources_mut(&of_type()).subscribe(["a", "b"]).expect("names");
     client.handle_open();
@@ -97,7 +97,7 @@ fn of_a_client_and_what_it_gives() {
 }
 
 #[test]
-fn of_a_server_and_its_store() {
+fn the_labels_of_a_server_and_its_store_are_shown_and_renamed_together() {
     let mut store = Cache::new(1);
     store.insert(&of_type(), Resource::new("a", &b"\x0a\x01a"[..]));
     store.insert(&of_type(), Resource::new("b", &b"\x0a\x01b"[..]));
@@ -131,7 +131,7 @@ fn of_a_server_and_its_store() {
 }
 
 #[test]
-fn of_several_servers() {
+fn the_labels_of_several_servers_are_shown() {
     let config = servers::Config::new(Policy::Grpc, vec![client::Config::new(Node::new("n")); 2]);
     let mut servers = Servers::<Sotw>::new(config).expect("a configuration");
     servers.resources_mut(&of_type()).subscribe(["a"]).expect("a name");
@@ -159,7 +159,7 @@ fn of_several_servers() {
 
 /// The machine of a file shows the labels of its client, of the actions that wait, and its counts.
 #[test]
-fn of_a_file() {
+fn the_machine_of_a_file_shows_the_labels_of_its_client_actions_and_counts() {
     let mut files = Files::new(client::Config::new(Node::new("n")).with_id(7), "t");
     files.subscribe(["a"]).expect("a name");
     assert_eq!(files.poll_action(), Some(file::Action::Read));
@@ -188,7 +188,7 @@ fn of_a_file() {
 
 /// The action of a poll shows the labels of the client's action in it.
 #[test]
-fn of_an_action_of_a_poll() {
+fn an_action_of_a_poll_shows_the_labels_of_the_client_action() {
     let mut client = Client::<Sotw>::new(client::Config::new(Node::new("n")).with_id(7));
     client.resources_mut(&of_type()).subscribe(["a"]).expect("a name");
     client.handle_open();
@@ -209,7 +209,7 @@ fn of_an_action_of_a_poll() {
 
 /// A reporter shows the beginning of each window, the time of the next report, and that of a report under way.
 #[test]
-fn of_a_reporter() {
+fn a_reporter_shows_the_times_of_its_windows_and_reports() {
     let at = |seconds| NOW + Duration::from_secs(seconds);
     let mut reporter = Reporter::new(load::Config::new(Node::new("n")));
     reporter.handle_open();
@@ -230,7 +230,7 @@ fn of_a_reporter() {
 }
 
 #[test]
-fn of_watchers() {
+fn watches_show_the_labels_of_a_pending_verdict() {
     let mut client = Client::<Sotw>::new(client::Config::new(Node::new("n")).with_id(7));
     let mut watches = Watches::<usize>::new("t");
     let watch = watches.watch(&mut client, "a").expect("a name");

@@ -44,7 +44,7 @@ fn refused(error: PeerMisbehaved) -> Result<(), Error> {
 }
 
 #[test]
-fn names_of_a_type() {
+fn names_beyond_the_limit_of_a_type_are_refused() {
     let limits = || server::Limits { names_per_type: 2, ..server::Limits::default() };
     assert_eq!(last(limits(), [request("t", names(2))]), Ok(()));
     let too_many = PeerMisbehaved::TooManyNames { type_url: "t".into(), count: 3, limit: 2 };
@@ -54,7 +54,7 @@ fn names_of_a_type() {
 }
 
 #[test]
-fn names_of_a_stream() {
+fn names_beyond_the_limit_of_a_stream_are_refused() {
     let limits = || server::Limits { names_per_stream: 3, ..server::Limits::default() };
     assert_eq!(last(limits(), [request("t", names(2)), request("u", names(1))]), Ok(()));
     let too_many = PeerMisbehaved::TooManyNamesOnStream { count: 4, limit: 3 };
@@ -63,7 +63,7 @@ fn names_of_a_stream() {
 }
 
 #[test]
-fn bytes_of_names() {
+fn name_bytes_beyond_the_limits_are_refused() {
     let limits = |name_bytes_per_stream| server::Limits { name_bytes_per_stream, ..server::Limits::default() };
     let requests = || [request("t", names(2)), request("u", names(1))];
     assert_eq!(last(limits(6), requests()), Ok(()));
@@ -75,7 +75,7 @@ fn bytes_of_names() {
 }
 
 #[test]
-fn types_and_their_names() {
+fn types_and_type_urls_beyond_the_limits_are_refused() {
     let limits = || server::Limits { types: 2, type_url_bytes: 4, ..server::Limits::default() };
     let all = |types: &[&str]| types.iter().map(|url| request(url, names(1))).collect::<Vec<_>>();
     assert_eq!(last(limits(), all(&["aaaa", "b", "aaaa"])), Ok(()));
@@ -85,7 +85,7 @@ fn types_and_their_names() {
 
 /// Each name has two bytes, and each version three.
 #[test]
-fn initial_versions() {
+fn initial_versions_beyond_the_limits_are_refused() {
     let had = |type_url, count| delta::Request {
         initial_versions: names(count).into_iter().map(|name| (name, "abc")).collect(),
         ..request(type_url, vec!["*".into()])
@@ -115,7 +115,7 @@ fn initial_versions() {
 }
 
 #[test]
-fn actions_of_a_server() {
+fn a_server_refuses_requests_beyond_the_limit_of_waiting_actions() {
     let limits = |waiting_actions| server::Limits { waiting_actions, ..server::Limits::default() };
     let requests = || [request("t", names(1)), request("u", names(1))];
     assert_eq!(last(limits(2), requests()), Ok(()));
@@ -125,7 +125,7 @@ fn actions_of_a_server() {
 /// Consecutive stale requests of one type and for one reason are one action, which has the last nonce; a nonce of more
 /// than 64 bytes is not kept.
 #[test]
-fn stale_requests() {
+fn stale_requests_are_merged_into_one_action_and_close_the_stream_beyond_the_limit() {
     let stale = |type_url, nonce: &str| delta::Request {
         nonce: nonce.into(),
         error: Some(Status { code: 3, message: "no".into() }),
@@ -180,7 +180,7 @@ fn stale_requests() {
 
 /// The client's subscriptions are reported when they change, and only then.
 #[test]
-fn subscriptions_are_told() {
+fn subscriptions_are_reported_only_when_they_change() {
     let mut server = server(server::Limits::default());
     let mut told = |request| {
         server.handle_request(NOW, request).expect("a request");
@@ -227,7 +227,7 @@ fn response(type_url: &str, version: &str, nonce: &str, count: usize) -> sotw::R
 }
 
 #[test]
-fn nonces_of_a_server() {
+fn a_nonce_longer_than_the_limit_is_refused() {
     let limits = |nonce_bytes| client::Limits { nonce_bytes, ..client::Limits::default() };
     let heard = |limit| client(limits(limit)).handle_response(NOW, response("t", "1", "123", 0));
     assert_eq!(heard(3), Ok(()));
@@ -236,7 +236,7 @@ fn nonces_of_a_server() {
 
 /// Consecutive unrequested responses are one action.
 #[test]
-fn responses_that_nobody_asked_for() {
+fn consecutive_unrequested_responses_are_one_action() {
     let mut client = client(client::Limits { waiting_actions: 2, ..client::Limits::default() });
     let mut hear = |type_url, nonce| client.handle_response(NOW, response(type_url, "1", nonce, 0));
     assert_eq!(hear("u", "1"), Ok(()));
@@ -255,7 +255,7 @@ fn responses_that_nobody_asked_for() {
 
 /// While the maximum number of actions waits, time-outs are suspended.
 #[test]
-fn actions_of_a_client() {
+fn a_client_at_its_limit_of_actions_refuses_responses_and_suspends_timeouts() {
     let mut client = client(client::Limits { waiting_actions: 1, ..client::Limits::default() });
     client.resources_mut(&"t".into()).subscribe(["b"]).expect("a name");
     let sent = client.poll_transmit().expect("a request").sent;
@@ -304,7 +304,7 @@ fn errors(count: usize) -> Vec<ResourceError> {
 }
 
 #[test]
-fn resources_of_a_response() {
+fn a_response_with_resources_beyond_the_limit_is_rejected() {
     let limits = || client::Limits { resources_per_response: 3, ..client::Limits::default() };
     let sotw = |resources, failed| {
         let mut client = client(limits());
@@ -338,7 +338,7 @@ fn resources_of_a_response() {
 }
 
 #[test]
-fn versions_of_a_server() {
+fn a_version_longer_than_the_limit_is_rejected() {
     let limits = || client::Limits { version_bytes: 3, ..client::Limits::default() };
     let sotw = |version| {
         let mut client = client(limits());
@@ -372,7 +372,7 @@ fn versions_of_a_server() {
 /// careful way: left out of one request, then listed in the next. With more of them than the limit, every new name is
 /// announced this way.
 #[test]
-fn names_that_left() {
+fn a_new_name_takes_two_requests_beyond_the_limit_of_unsubscribed_names() {
     let asked = |departed_names| {
         let mut client = client(client::Limits { departed_names, ..client::Limits::default() });
         let type_url = TypeUrl::from("t");
@@ -400,7 +400,7 @@ fn names_that_left() {
 
 /// With the wildcard, the limit counts the resources that are held and that arrive, but not those that are removed.
 #[test]
-fn resources_of_a_type() {
+fn wildcard_resources_beyond_the_limit_of_a_type_are_rejected() {
     let mut client = Client::<Delta>::new(
         client::Config::new(Node::new("n"))
             .with_limits(client::Limits { resources_per_type: 3, ..client::Limits::default() }),
@@ -443,7 +443,7 @@ fn resources_of_a_type() {
 /// A client that subscribed by name receives all resources of these names, whatever the limit. A resource of a
 /// full-state type that a response lacks is removed, and does not count.
 #[test]
-fn resources_of_a_type_in_sotw() {
+fn sotw_resources_beyond_the_limit_of_a_type_are_rejected_for_the_wildcard_only() {
     let play = |wanted: &[&str], full_state: bool, responses: &[&[&str]]| {
         let kind = if full_state { ResourceType::full_state("t") } else { ResourceType::partial("t") };
         let config = client::Config::new(Node::new("n"))
@@ -479,7 +479,7 @@ fn resources_of_a_type_in_sotw() {
 
 /// In SotW a list replaces the one before: unanswered names of the former list do not count.
 #[test]
-fn names_of_a_list() {
+fn names_of_a_replaced_sotw_list_do_not_count_against_the_limit() {
     let limits = server::Limits { names_per_type: 2, ..server::Limits::default() };
     let mut server = Server::<Sotw>::new(server::Config::ads().with_limits(limits), StreamId(1));
     let list = |names: &[&str]| sotw::Request {
@@ -493,7 +493,7 @@ fn names_of_a_list() {
 /// Errors of names that are neither subscribed nor held are remembered up to the limit; errors of subscribed or held
 /// names all are.
 #[test]
-fn errors_that_are_remembered() {
+fn errors_of_names_neither_subscribed_nor_held_are_remembered_up_to_the_limit() {
     let limits = client::Limits { resources_per_response: 2, ..client::Limits::default() };
     let mut client = Client::<Delta>::new(client::Config::new(Node::new("n")).with_limits(limits));
     let type_url = TypeUrl::from("t");
@@ -554,7 +554,7 @@ fn errors_that_are_remembered() {
 
 /// The same if the client wants no name in between. With a limit of zero, all unsubscribed names are forgotten.
 #[test]
-fn all_names_left() {
+fn a_new_name_takes_two_requests_after_all_names_are_unsubscribed_beyond_the_limit() {
     let asked = |departed_names| {
         let mut client = client(client::Limits { departed_names, ..client::Limits::default() });
         let type_url = TypeUrl::from("t");
@@ -571,7 +571,7 @@ fn all_names_left() {
 
 /// The same in SotW: a list that equals the list before is not reported.
 #[test]
-fn subscriptions_are_told_in_sotw() {
+fn sotw_subscriptions_are_reported_only_when_they_change() {
     let mut server = Server::<Sotw>::new(server::Config::ads(), StreamId(1));
     let mut told = |names: &[&str]| {
         let names = names.iter().map(|&name| name.into()).collect();
@@ -593,7 +593,7 @@ fn subscriptions_are_told_in_sotw() {
 /// An unsubscribed name makes room at once, even if the wildcard is subscribed and the answer to the name is still due.
 /// Answers that are due to more names than the limit become the answer to the wildcard.
 #[test]
-fn names_that_leave_the_wildcard() {
+fn an_unsubscribed_name_makes_room_under_the_limit_beside_the_wildcard() {
     let limits = server::Limits { names_per_type: 2, ..server::Limits::default() };
     let mut server = server(limits);
     let mut hear = |wanted: &[&str], gone: &[&str]| server.handle_request(NOW, asks("t", wanted, gone));
@@ -648,7 +648,7 @@ fn ask(server: &mut Server<Delta>, cache: &Cache, wanted: &[&str], gone: &[&str]
 /// The server remembers by name, up to the limit, the listeners that it sent ahead of those that wait for clusters.
 /// Beyond the limit it forgets them, which costs repeats: no request is refused, and no change is lost.
 #[test]
-fn names_that_are_answered_ahead() {
+fn listeners_sent_ahead_are_remembered_up_to_the_limit_and_repeated_beyond_it() {
     let limits = || server::Limits { names_per_type: 2, ..server::Limits::default() };
     let mut cache = Cache::new(1);
     for name in ["a", "b", "c", "d"] {
@@ -685,7 +685,7 @@ fn names_that_are_answered_ahead() {
 /// In SotW a server remembers up to a limit the unsubscribed names whose error it sent: with more of them it ends the
 /// stream, because the client may keep the errors.
 #[test]
-fn errors_that_were_told() {
+fn sotw_unsubscribed_names_with_sent_errors_beyond_the_limit_close_the_stream() {
     let told = |limit| {
         let limits = server::Limits { names_per_type: limit, ..server::Limits::default() };
         let mut server = Server::<Sotw>::new(server::Config::ads().with_limits(limits), StreamId(1));
@@ -719,7 +719,7 @@ fn errors_that_were_told() {
 
 /// The same with the wildcard: a name that is no longer listed makes room.
 #[test]
-fn names_of_a_list_with_the_wildcard() {
+fn names_of_a_replaced_sotw_list_with_the_wildcard_do_not_count() {
     let limits = server::Limits { names_per_type: 3, ..server::Limits::default() };
     let mut server = Server::<Sotw>::new(server::Config::ads().with_limits(limits), StreamId(1));
     let list = |names: &[&str]| sotw::Request {
@@ -735,7 +735,7 @@ fn names_of_a_list_with_the_wildcard() {
 /// The client remembers expired names as long as the stream lives, so that it claims no version whose resources it
 /// lacks. It remembers as many names as it may hold.
 #[test]
-fn what_expired() {
+fn expired_names_remembered_up_to_the_limit_prevent_a_version_claim() {
     let claimed = |limit, again: &'static str| {
         let limits = client::Limits { resources_per_type: limit, ..client::Limits::default() };
         let mut client = Client::<Sotw>::new(client::Config::new(Node::new("n")).with_limits(limits));

@@ -56,7 +56,7 @@ type Command<'a> = &'a dyn Fn(&mut Client<Delta>);
 
 /// Each way to pass the same names, and the expected result.
 #[test]
-fn what_takes_a_name_takes_each_kind_of_string() {
+fn subscribe_and_unsubscribe_take_names_of_each_string_type() {
     let name = ResourceName::from(SPELLINGS[1]);
     let wanted = |client: &Client<Delta>| client.resources(&t()).interest().names().cloned().collect::<Vec<_>>();
     let mut client = client();
@@ -168,7 +168,7 @@ fn servers_and_watches_find_a_name_in_any_spelling() {
 }
 
 #[test]
-fn servers_hold_back_a_type_together() {
+fn pausing_a_type_pauses_it_on_all_servers() {
     let config = client::Config::new(Node::new("n"));
     let config = xds_machine::servers::Config::new(Policy::Grpc, [config.clone(), config]);
     let mut servers = Servers::<Delta>::new(config).expect("two servers");
@@ -244,7 +244,7 @@ fn conversions_of_errors() {
 }
 
 #[test]
-fn names_of_settings_and_states() {
+fn settings_and_states_are_displayed_by_their_names() {
     use ResourceStatus::{Acked, DoesNotExist, Nacked, ReceivedError, Requested, TimedOut};
     let states = [Requested, DoesNotExist, Acked, Nacked, ReceivedError, TimedOut].map(|state| state.to_string());
     assert_eq!(states, ["REQUESTED", "DOES_NOT_EXIST", "ACKED", "NACKED", "RECEIVED_ERROR", "TIMEOUT"]);
@@ -257,7 +257,7 @@ fn names_of_settings_and_states() {
 
 /// The action of an ACK or NACK has the revision of its response: a caller sees whether a client has taken a change.
 #[test]
-fn an_answer_has_the_revision_of_its_response() {
+fn the_action_of_an_ack_or_nack_has_the_revision_of_its_response() {
     let mut cache = Cache::new(1);
     let mut server = Server::<Delta>::new(server::Config::ads(), StreamId(1));
     let wants = delta::Request { subscribe: vec!["*".into()], ..delta::Request::new(t()) };

@@ -75,7 +75,7 @@ fn a_hundred_thousand_resources_go_in_a_hundred_portions() {
 }
 
 #[test]
-fn what_changes_meanwhile_arrives_whatever_is_on_the_way() {
+fn changes_during_an_answer_in_portions_reach_the_client() {
     for published in [false, true] {
         let mut cache = store(5000);
         if published {
@@ -126,7 +126,7 @@ fn changes_and_removals_go_in_portions_too() {
 
 /// The size limit counts the bytes of the complete message, and portions are filled.
 #[test]
-fn bytes_are_of_all_that_is_sent() {
+fn the_byte_limit_counts_the_complete_message() {
     let mut cache = store(200);
     let config = Config::ads()
         .with_control_plane("c".repeat(300))
@@ -148,7 +148,7 @@ fn bytes_are_of_all_that_is_sent() {
 
 /// A resource subscribed by name during an answer in portions is sent once, though the rest of its page is sent whole.
 #[test]
-fn a_name_besides_a_page() {
+fn a_resource_subscribed_by_name_during_portions_is_sent_once() {
     let response_limit = ResponseLimit { resources: 128, ..ResponseLimit::default() };
     let (cache, mut server) =
         (store(130), Server::<Delta>::new(Config::ads().with_response_limit(response_limit), StreamId(1)));
@@ -164,7 +164,7 @@ fn a_name_besides_a_page() {
 
 /// All bytes around the resources count.
 #[test]
-fn bytes_of_the_envelope() {
+fn the_byte_limit_counts_the_response_envelope() {
     let type_url = TypeUrl::from("t");
     let mut cache = Cache::new(1);
     for number in 0..10 {

@@ -25,7 +25,7 @@ fn started_anew() -> Action {
 
 /// Polling before the client's group of nodes is known binds the stream to no source.
 #[test]
-fn a_stream_that_was_asked_nothing_has_no_source() {
+fn a_stream_without_requests_is_bound_to_no_source() {
     let mut server = Server::<Delta>::new(Config::ads(), StreamId(1));
     assert!(server.poll_transmit(NOW, &cache(1)).is_none());
     ask(&mut server, &["a"]);
@@ -38,7 +38,7 @@ fn a_stream_that_was_asked_nothing_has_no_source() {
 
 /// A driver may flush its messages, and wait, before it drops a stream that is to be closed.
 #[test]
-fn a_stream_that_is_over_waits_for_nothing() {
+fn a_closed_stream_has_no_timers_responses_or_actions() {
     let mut server = Server::<Delta>::new(Config::ads(), StreamId(1));
     let node = xds_machine::message::Node {
         client_features: vec![xds_machine::message::feature::TTL.into()],
@@ -136,7 +136,7 @@ impl Source for Anew {
 /// The resources that a returning client receives do not depend on whether pages and entries share their names in
 /// memory.
 #[test]
-fn a_client_that_comes_back_is_sent_what_it_lacks_by_any_source() {
+fn a_client_that_reconnects_receives_only_the_resources_it_lacks_from_any_source() {
     let type_url = TypeUrl::from("t");
     let mut cache = Cache::new(1);
     ["a", "b", "c", "d"]
@@ -163,7 +163,7 @@ fn a_client_that_comes_back_is_sent_what_it_lacks_by_any_source() {
 /// S-DELTA-07: a claimed resource that is gone is announced as removed, although the subscribed alias now stands for a
 /// resource that is not known, and the source has forgotten the former target of the alias.
 #[test]
-fn what_is_claimed_by_an_alias_and_gone_is_removed_while_the_alias_is_unknown() {
+fn a_claimed_nonexistent_resource_is_sent_as_removed_while_its_alias_is_unknown() {
     let t = TypeUrl::from("t");
     let mut cache = Cache::new(1).with_tombstones(0);
     let target = |name| Resource::new(name, vec![1]).with_aliases(["alias"]);

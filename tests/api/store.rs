@@ -82,7 +82,7 @@ fn defaults_of_a_source() {
 
 /// The answers of a stream over a source with only defaults.
 #[test]
-fn a_stream_over_defaults() {
+fn a_stream_over_a_source_with_defaults_sends_resources_and_removals() {
     let source = Fixed::new();
     let mut server = Server::<Delta>::new(Config::ads(), StreamId(1));
     let names = [GLOB, "gone", "*"].map(ResourceName::from).to_vec();
@@ -98,7 +98,7 @@ fn a_stream_over_defaults() {
 
 /// The name of a virtual host that does not exist is reported once, as not found and not as removed.
 #[test]
-fn not_found() {
+fn a_nonexistent_virtual_host_is_reported_once_as_not_found() {
     let mut server = Server::<Delta>::new(Config::ads(), StreamId(1));
     let request = delta::Request { subscribe: vec!["b".into()], ..delta::Request::new(type_url::VIRTUAL_HOST) };
     server.handle_request(NOW, request).expect("a request");
@@ -108,7 +108,7 @@ fn not_found() {
 }
 
 #[test]
-fn errors_of_a_response() {
+fn a_response_has_the_error_of_a_subscribed_name() {
     let mut cache = Cache::new(1);
     cache.set_error(&"t".into(), "b", Status::new(Code::Unavailable, "not yet"));
     let mut server = Server::<Delta>::new(Config::ads(), StreamId(1));
@@ -120,7 +120,7 @@ fn errors_of_a_response() {
 }
 
 #[test]
-fn what_a_cache_has() {
+fn a_cache_reports_its_types_resources_and_published_bytes() {
     let (one, two) = (TypeUrl::from("one"), TypeUrl::from("two"));
     let mut cache = Cache::new(1);
     assert_eq!(cache.types().count(), 0);
@@ -145,7 +145,7 @@ fn what_a_cache_has() {
 
 /// The subscribers of a type wait until its first change, or until it is set as known.
 #[test]
-fn a_type_that_is_not_known() {
+fn a_request_of_an_unknown_type_is_answered_once_the_type_is_known() {
     let answer = |cache: &Cache| {
         let mut server = Server::<Sotw>::new(Config::ads(), StreamId(1));
         server.handle_request(NOW, sotw::Request::new(type_url::CLUSTER)).expect("a request");
@@ -165,7 +165,7 @@ fn a_type_that_is_not_known() {
 
 /// Caches with the same history are equal.
 #[test]
-fn caches_are_values() {
+fn only_caches_with_the_same_history_are_equal() {
     let t = TypeUrl::from("t");
     let made = |epoch, steps: &[&dyn Fn(&mut Cache)]| {
         let mut cache = Cache::new(epoch);
@@ -208,7 +208,7 @@ fn caches_are_values() {
 
 /// An unknown resource has an error or none. Setting the same state again is no change, and neither is a query.
 #[test]
-fn what_is_not_known() {
+fn setting_an_unknown_resource_to_the_same_state_is_no_change() {
     let t = TypeUrl::from("t");
     let mut cache = Cache::unknown(1);
     assert!(!cache.remove(&t, "a"));
@@ -223,7 +223,7 @@ fn what_is_not_known() {
 
 /// The resource at a revision, and the changes after a revision, are exact to one revision.
 #[test]
-fn to_the_revision() {
+fn previous_resources_and_changes_are_exact_to_one_revision() {
     let t = TypeUrl::from("t");
     let mut cache = Cache::new(1);
     cache.insert(&t, resource("b"));
@@ -241,7 +241,7 @@ fn to_the_revision() {
 /// The cache knows the state before each of the last 1024 changes; for a name that changed again since, only that
 /// before the last change of the name.
 #[test]
-fn what_was_before_many_changes() {
+fn a_cache_knows_the_state_before_each_of_the_last_1024_changes() {
     let t = TypeUrl::from("t");
     let was = |changes: usize| {
         let mut cache = Cache::new(1);
@@ -274,7 +274,7 @@ fn what_was_before_many_changes() {
 
 /// The name of a collection has members, and the name of a member has none.
 #[test]
-fn members_of_a_collection() {
+fn only_the_name_of_a_collection_has_members() {
     let t = TypeUrl::from("t");
     let mut cache = Cache::new(1);
     assert_eq!(cache.members(&t, &GLOB.into()).count(), 0);
@@ -286,7 +286,7 @@ fn members_of_a_collection() {
 /// The resources that replace a type are all that exist: a name that was unknown or had an error, and is not among
 /// them, does not exist, and its subscribers receive that.
 #[test]
-fn what_a_type_is_made_of_anew() {
+fn names_missing_from_the_replacement_of_a_type_do_not_exist() {
     let t = TypeUrl::from("t");
     let mut cache = Cache::unknown(1);
     cache.set_unknown(&t, "unknown");
@@ -328,7 +328,7 @@ fn what_a_type_is_made_of_anew() {
 
 /// Every query uses the normal form of a name.
 #[test]
-fn names_in_another_form() {
+fn cache_queries_use_the_normal_form_of_a_name() {
     let (t, name) = (TypeUrl::from("t"), "xdstp://a/T/x?b=1&a=2");
     let other = "xdstp://a/T/x?a=2&b=1";
     let mut cache = Cache::new(1);
@@ -360,7 +360,7 @@ impl<T> Tap for T {}
 /// A block look-up returns the same entry for each name as a single look-up: for present and absent names, for aliases,
 /// and for names whose hashes agree in the few bits that are compared first.
 #[test]
-fn a_block_of_names() {
+fn a_block_look_up_returns_the_same_entries_as_single_look_ups() {
     let types = TypeUrl::from("t");
     let mut cache = Cache::new(1);
     (0..2000).for_each(|i| _ = cache.insert(&types, resource(&format!("there {i}"))));

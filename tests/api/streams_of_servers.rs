@@ -36,7 +36,7 @@ fn response(type_url: TypeUrl) -> sotw::Response {
 
 /// Input of a stream that is closed, or not open yet, is ignored, and nothing is sent on it.
 #[test]
-fn a_stream_is_its_own() {
+fn a_stream_that_is_not_open_sends_nothing_and_its_input_is_ignored() {
     let mut servers = servers(1);
     servers.resources_mut(&endpoints()).subscribe(["a"]).expect("a name");
     assert_eq!(servers.poll_timeout(), Some(NOW));
@@ -71,7 +71,7 @@ fn a_stream_is_its_own() {
 
 /// A server no longer in use is sent nothing, and reports nothing to the application, though its stream is still open.
 #[test]
-fn a_server_that_is_not_used_is_not_heard() {
+fn an_unused_server_receives_no_requests_and_reports_no_actions() {
     let mut servers = servers(1);
     servers.resources_mut(&endpoints()).subscribe(["a"]).expect("a name");
     let stream = connect(&mut servers, NOW);
@@ -89,7 +89,7 @@ fn a_server_that_is_not_used_is_not_heard() {
 }
 
 #[test]
-fn whose_word_counts() {
+fn the_server_of_a_name_is_that_of_its_authority() {
     let servers = servers(2);
     assert_eq!(servers.server_of("a"), Some(ServerId(0)));
     assert_eq!(servers.server_of("xdstp://known/T/a"), Some(ServerId(1)));
@@ -98,7 +98,7 @@ fn whose_word_counts() {
 
 /// Actions wait up to the limit, and no more; time-outs are suspended meanwhile.
 #[test]
-fn actions_that_wait() {
+fn responses_are_refused_and_timeouts_suspended_at_the_limit_of_waiting_actions() {
     let mut servers = servers(1);
     servers.resources_mut(&endpoints()).subscribe(["a"]).expect("a name");
     let stream = connect(&mut servers, NOW);
@@ -121,7 +121,7 @@ fn actions_that_wait() {
 
 /// A resource that the application received and accepted is held, whichever server sent it.
 #[test]
-fn what_is_held() {
+fn an_accepted_resource_is_held_with_or_without_a_stream() {
     let mut servers = servers(1);
     servers.resources_mut(&endpoints()).subscribe(["a", "b"]).expect("names");
     let stream = connect(&mut servers, NOW);

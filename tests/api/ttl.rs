@@ -152,7 +152,7 @@ fn walk<V: Wire>(seed: u64) -> usize {
 }
 
 #[test]
-fn what_has_a_ttl_lives_on_while_the_server_does() {
+fn a_resource_with_a_ttl_does_not_expire_while_the_server_exists() {
     let seeds = 0..50;
     let sotw: usize = seeds.clone().map(walk::<Sotw>).sum();
     let delta: usize = seeds.map(walk::<Delta>).sum();

@@ -22,7 +22,7 @@ fn variant(name: &str, constraints: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn the_locators_of_a_delta_request() {
+fn the_locators_of_a_delta_request_are_decoded_and_encoded_unchanged() {
     let bytes = Bytes::from(
         [
             field(2, b"T"),
@@ -45,7 +45,7 @@ fn the_locators_of_a_delta_request() {
 }
 
 #[test]
-fn the_locators_of_a_sotw_request() {
+fn the_locators_of_a_sotw_request_are_decoded_and_encoded_unchanged() {
     let bytes = Bytes::from(
         [field(3, b"plain"), field(4, b"T"), field(7, &locator("a", &[("env", "prod")])), field(7, &locator("b", &[]))]
             .concat(),
@@ -56,7 +56,7 @@ fn the_locators_of_a_sotw_request() {
 }
 
 #[test]
-fn the_variants_of_a_response() {
+fn the_variants_of_a_delta_response_are_decoded_and_encoded_unchanged() {
     let resource = |version: &[u8], name: Vec<u8>| field(2, &[field(1, version), name].concat());
     let bytes = Bytes::from(
         [

@@ -143,7 +143,7 @@ fn show(event: &Event<u8>) -> String {
 }
 
 #[test]
-fn what_is_removed_is_gone_whatever_was_wrong_with_it() {
+fn the_removal_of_a_resource_is_reported_despite_an_earlier_rejection() {
     let mut world = World::<Delta>::new(false, DataErrors::Delete);
     world.put("a", 1);
     world.watch("a");
@@ -159,7 +159,7 @@ fn what_is_removed_is_gone_whatever_was_wrong_with_it() {
 }
 
 #[test]
-fn many_watch_one_name_and_one_who_is_late_is_served_from_what_is_held() {
+fn several_watchers_share_one_subscription_and_a_late_one_gets_the_held_resource() {
     let mut world = World::<Delta>::new(false, DataErrors::Delete);
     world.put("a", 1);
     let (one, two) = (world.watch("a"), world.watch("a"));
@@ -201,7 +201,7 @@ trait Tap: Sized {
 impl<T> Tap for T {}
 
 #[test]
-fn what_is_equal_is_no_news() {
+fn equal_content_is_not_reported_again() {
     let mut world = World::<Sotw>::new(true, DataErrors::Delete);
     world.put("a", 1);
     world.put("b", 1);
@@ -224,7 +224,7 @@ fn what_is_equal_is_no_news() {
 }
 
 #[test]
-fn errors_come_after_the_content_and_go_with_the_next() {
+fn errors_are_reported_after_the_content_and_end_with_the_next_content() {
     let mut world = World::<Sotw>::new(false, DataErrors::Delete);
     world.put("a", 1);
     world.fail("b", Code::Unavailable);
@@ -262,7 +262,7 @@ fn errors_come_after_the_content_and_go_with_the_next() {
 
 /// An error that ends and returns between two polls is the error reported before.
 #[test]
-fn an_error_that_was_told_is_not_told_again() {
+fn an_error_that_ends_and_returns_between_polls_is_not_reported_again() {
     let mut world = World::<Delta>::new(false, DataErrors::Delete);
     world.put("a", 1);
     world.watch("a");
@@ -294,7 +294,7 @@ fn an_error_that_was_told_is_not_told_again() {
 }
 
 #[test]
-fn who_watches_the_whole_late_is_told_of_what_is_held_and_not_of_what_is_gone() {
+fn a_wildcard_watcher_added_late_does_not_receive_earlier_removals() {
     let mut world = World::<Delta>::new(false, DataErrors::Delete);
     world.put("a", 1);
     world.put("b", 1);
@@ -314,7 +314,7 @@ fn who_watches_the_whole_late_is_told_of_what_is_held_and_not_of_what_is_gone() 
 /// A wildcard watcher has received the removal, and is not done with it; the client does not report the removal again
 /// to a watcher that arrives by name.
 #[test]
-fn what_an_update_removes_is_told_to_who_comes_to_watch_it_by_name_meanwhile() {
+fn a_watcher_by_name_added_before_the_verdict_receives_the_removal() {
     for fails in [false, true] {
         let mut world = World::<Delta>::new(false, DataErrors::Delete);
         world.watches = Watches::new(TYPE).with_back_pressure();
@@ -346,7 +346,7 @@ fn what_an_update_removes_is_told_to_who_comes_to_watch_it_by_name_meanwhile() {
 
 /// The same for a watcher that arrives before the update, between the error and its consequence.
 #[test]
-fn what_an_error_removes_is_told_to_who_comes_to_watch_it_by_name_meanwhile() {
+fn a_watcher_by_name_receives_the_removing_error_before_and_after_its_update() {
     let mut world = World::<Sotw>::new(true, DataErrors::Drop);
     world.put("a", 1);
     world.watch("*");
@@ -369,7 +369,7 @@ fn what_an_error_removes_is_told_to_who_comes_to_watch_it_by_name_meanwhile() {
 }
 
 #[test]
-fn what_does_not_exist_is_told_at_once_to_who_asks_again() {
+fn a_watcher_added_late_to_a_nonexistent_name_receives_the_error_at_once() {
     let mut world = World::<Delta>::new(false, DataErrors::Delete);
     world.put("b", 1);
     world.fail("c", Code::NotFound);
@@ -419,7 +419,7 @@ fn data_errors_are_handled_as_configured() {
 }
 
 #[test]
-fn who_watches_everything_hears_of_everything() {
+fn a_wildcard_watcher_receives_the_events_of_all_resources() {
     let mut world = World::<Delta>::new(true, DataErrors::Delete);
     let all = world.watch("*");
     world.open();
@@ -452,7 +452,7 @@ fn who_watches_everything_hears_of_everything() {
 
 /// A response may have both an error of the wildcard and content, and the error persists.
 #[test]
-fn an_error_of_everything_beside_content() {
+fn an_error_of_the_wildcard_and_content_of_one_response_are_both_reported() {
     let mut world = World::<Delta>::new(true, DataErrors::Delete);
     world.put("a", 1);
     world.watch("*");
@@ -470,7 +470,7 @@ fn an_error_of_everything_beside_content() {
 }
 
 #[test]
-fn who_watches_a_collection_hears_of_its_members() {
+fn a_collection_watcher_receives_the_events_of_its_members() {
     let mut world = World::<Delta>::new(false, DataErrors::Delete);
     let (glob, a, other) = ("xdstp://x/type/d/*", "xdstp://x/type/d/a", "xdstp://x/type/e/a");
     world.put(a, 1);
@@ -492,7 +492,7 @@ fn who_watches_a_collection_hears_of_its_members() {
 
 /// A removal is remembered until every wildcard watcher has received it, or has left.
 #[test]
-fn what_is_gone_is_forgotten_once_all_were_told() {
+fn a_removal_is_forgotten_once_each_wildcard_watcher_received_it_or_was_removed() {
     for told_first in [false, true] {
         let mut world = World::<Delta>::new(true, DataErrors::Delete);
         world.put("a", 1);
@@ -516,7 +516,7 @@ fn what_is_gone_is_forgotten_once_all_were_told() {
 }
 
 #[test]
-fn what_only_the_wildcard_brought_goes_with_it() {
+fn resources_watched_only_by_the_wildcard_are_dropped_with_its_last_watcher() {
     let mut world = World::<Delta>::new(true, DataErrors::Delete);
     world.put("a", 1);
     world.put("b", 1);
@@ -545,7 +545,7 @@ fn a_member_ends_the_error_of_its_collection() {
 }
 
 #[test]
-fn a_verdict_does_not_wait_for_who_has_it_already() {
+fn a_verdict_does_not_wait_for_watchers_of_unchanged_resources() {
     let mut world = World::<Sotw>::new(true, DataErrors::Delete);
     world.watches = Watches::new(TYPE).with_back_pressure();
     world.put("a", 1);
@@ -566,7 +566,7 @@ fn a_verdict_does_not_wait_for_who_has_it_already() {
 }
 
 #[test]
-fn a_server_that_is_away_is_an_error_of_everything() {
+fn an_unreachable_server_is_reported_to_all_watchers() {
     let mut world = World::<Sotw>::new(false, DataErrors::Delete);
     world.put("a", 1);
     world.watch("a");
@@ -590,7 +590,7 @@ fn a_server_that_is_away_is_an_error_of_everything() {
 }
 
 #[test]
-fn a_verdict_waits_for_all_who_are_told() {
+fn a_verdict_waits_for_all_watchers_that_receive_the_update() {
     let mut world = World::<Delta>::new(false, DataErrors::Delete);
     world.watches = Watches::new(TYPE).with_back_pressure();
     world.put("a", 1);
@@ -627,7 +627,7 @@ fn a_verdict_waits_for_all_who_are_told() {
 
 /// The news that the verdict waited for is obsolete: the verdict waits for no watcher.
 #[test]
-fn a_verdict_does_not_wait_for_who_has_nothing_new_any_more() {
+fn a_verdict_does_not_wait_for_watchers_whose_change_is_obsolete() {
     let mut world = World::<Delta>::new(false, DataErrors::Delete);
     world.watches = Watches::new(TYPE).with_back_pressure();
     world.put("a", 1);
@@ -648,7 +648,7 @@ fn a_verdict_does_not_wait_for_who_has_nothing_new_any_more() {
 }
 
 #[test]
-fn what_is_of_another_type_is_given_back() {
+fn an_action_of_another_type_is_given_back() {
     let mut world = World::<Delta>::new(false, DataErrors::Delete);
     let mut other = Watches::<u8>::new("other");
     other.watch(&mut world.client, "a").expect("a name");
@@ -773,7 +773,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn watchers_know_what_the_machine_knows(
+    fn the_view_of_each_watcher_matches_the_client_state(
         sotw in any::<bool>(),
         full_state in any::<bool>(),
         data_errors in prop_oneof![Just(DataErrors::Delete), Just(DataErrors::Keep), Just(DataErrors::Drop)],

@@ -59,7 +59,7 @@ fn actions(type_url: &str) -> Vec<(Action, &'static str, News<usize>)> {
 }
 
 #[test]
-fn what_is_of_another_type_is_given_back() {
+fn an_action_of_another_type_is_given_back() {
     for (action, _, _) in actions("another") {
         let mut watches = Watches::<usize>::new(TYPE);
         watches.watch(&mut client(), "a").expect("a name");
@@ -70,7 +70,7 @@ fn what_is_of_another_type_is_given_back() {
 }
 
 #[test]
-fn what_is_of_the_type_is_told() {
+fn an_action_of_the_type_is_reported_to_its_watcher() {
     for (action, name, news) in actions(TYPE) {
         let mut watches = Watches::<usize>::new(TYPE);
         watches.watch(&mut client(), name).expect("a name");
@@ -118,7 +118,7 @@ fn hear(client: &mut Client<Sotw>) {
 }
 
 #[test]
-fn the_same_again_is_no_news() {
+fn an_equal_resource_is_not_reported_again() {
     let mut watches = Watches::<usize>::new(TYPE);
     let (mut client, _) = with_an_update(&mut watches);
     for told in [Some(("a".into(), News::Changed(Ok(3)))), None] {
@@ -132,7 +132,7 @@ fn the_same_again_is_no_news() {
 }
 
 #[test]
-fn what_nobody_watches_any_more_is_not_decoded() {
+fn a_resource_that_is_no_longer_watched_is_not_decoded() {
     let mut watches = Watches::<usize>::new(TYPE);
     let (mut client, watch) = with_an_update(&mut watches);
     let action = client.poll_action().expect("an update");
@@ -146,7 +146,7 @@ fn what_nobody_watches_any_more_is_not_decoded() {
 /// A watcher that waits receives the status of the server. A watcher with an error receives no second error, and a
 /// watcher without content no event when the server is reachable again.
 #[test]
-fn a_server_that_can_not_be_reached() {
+fn an_unreachable_server_is_not_reported_to_a_watcher_with_an_error() {
     let (mut client, mut watches) = (client(), Watches::<usize>::new(TYPE));
     watches.watch(&mut client, "a").expect("a name");
     watches.watch(&mut client, "b").expect("a name");
@@ -160,7 +160,7 @@ fn a_server_that_can_not_be_reached() {
 }
 
 #[test]
-fn one_watcher_at_a_time() {
+fn poll_watch_returns_the_events_of_one_watcher() {
     let (mut client, mut watches) = (client(), Watches::<usize>::new(TYPE));
     let one = watches.watch(&mut client, "a").expect("a name");
     let two = watches.watch(&mut client, "a").expect("a name");
@@ -174,7 +174,7 @@ fn one_watcher_at_a_time() {
 
 /// Watched names are subscribed with several servers as with one.
 #[test]
-fn several_servers() {
+fn a_watched_name_is_subscribed_through_servers_until_it_is_unwatched() {
     let config = servers::Config::new(Policy::Grpc, [Config::new(Node::new("n"))]);
     let mut servers = Servers::<Sotw>::new(config).expect("a configuration");
     let mut watches = Watches::<usize>::new(TYPE);
@@ -187,7 +187,7 @@ fn several_servers() {
 
 /// A watcher is to be woken once for any number of events, and again after a further change.
 #[test]
-fn watchers_that_are_ready() {
+fn a_watcher_is_reported_as_ready_once_and_again_after_a_further_change() {
     let (mut client, mut watches) = (client(), Watches::<usize>::new(TYPE));
     let one = watches.watch(&mut client, "a").expect("a name");
     let two = watches.watch(&mut client, "b").expect("a name");

@@ -134,7 +134,7 @@ impl Program {
 const NOTHING: [&str; 0] = [];
 
 #[test]
-fn a_server_that_fails_is_told_to_watchers_of_all_types_until_it_answers() {
+fn a_failing_server_is_reported_to_watchers_of_all_types_until_it_responds() {
     for policy in [Policy::Grpc, Policy::Envoy] {
         let mut program = Program::new(policy, 1);
         program.watch(0, "a");
@@ -167,7 +167,7 @@ fn a_server_that_fails_is_told_to_watchers_of_all_types_until_it_answers() {
 
 /// U4: a watcher that arrives while the fallback is being asked waits for its answer.
 #[test]
-fn who_comes_while_the_fallback_is_asked_waits_for_it() {
+fn a_watcher_added_while_the_fallback_server_is_tried_waits_for_the_outcome() {
     let mut program = Program::new(Policy::Grpc, 2);
     let first = program.watch(0, "a");
     let up = program.answer(0, 1);
@@ -198,7 +198,7 @@ fn who_comes_while_the_fallback_is_asked_waits_for_it() {
 }
 
 #[test]
-fn who_has_gone_leaves_no_error_behind() {
+fn the_error_of_an_unreachable_server_ends_with_the_last_watcher() {
     let mut program = Program::new(Policy::Grpc, 1);
     let watch = program.watch(0, "a");
     program.fail(0);
@@ -211,7 +211,7 @@ fn who_has_gone_leaves_no_error_behind() {
 }
 
 #[test]
-fn authorities_fail_by_themselves() {
+fn the_failure_of_a_server_is_reported_only_to_watchers_of_its_authority() {
     let clients = (0..2).map(|_| Config::new(Node::new("n")));
     let config = servers::Config::new(Policy::Grpc, clients);
     let config = config.with_default([ServerId(0)]).with_authority("x", [ServerId(1)]);
@@ -235,7 +235,7 @@ fn authorities_fail_by_themselves() {
 
 /// One call reports recovery, whatever was reported about authorities.
 #[test]
-fn what_a_driver_says_itself_counts_for_all() {
+fn a_recovery_reported_by_the_driver_ends_the_error_of_an_authority() {
     let mut program = Program::new(Policy::Grpc, 1);
     program.watch(0, "a");
     program.fail(0);
@@ -247,7 +247,7 @@ fn what_a_driver_says_itself_counts_for_all() {
 
 /// A wildcard lists each of its resources once, even if watchers by name exist too.
 #[test]
-fn what_is_watched_of_a_whole() {
+fn a_wildcard_lists_each_of_its_resources_once() {
     let mut program = Program::new(Policy::Grpc, 2);
     program.watch(0, "*");
     program.fail(0);

@@ -14,7 +14,7 @@ use xds_machine::{Delta, Instant, ResourceName, Sotw, Status, TypeUrl, Version, 
 use crate::hash;
 
 #[test]
-fn times() {
+fn instants_add_durations_and_subtract_with_saturation() {
     let at = |seconds| Instant::from_epoch(Duration::from_secs(seconds));
     assert_eq!(at(5).saturating_since(at(3)), Duration::from_secs(2));
     assert_eq!(at(3).saturating_since(at(5)), Duration::ZERO);
@@ -22,7 +22,7 @@ fn times() {
 }
 
 #[test]
-fn names() {
+fn equal_names_and_versions_have_equal_hashes_and_clones_share_memory() {
     assert_eq!(hash(&Version::from("a")), hash(&Version::from("a")));
     assert_ne!(hash(&Version::from("a")), hash(&Version::from("b")));
     let (a, b) = (ResourceName::from("a"), ResourceName::from("b"));
@@ -33,7 +33,7 @@ fn names() {
 }
 
 #[test]
-fn a_parameter_that_comes_twice() {
+fn a_duplicate_context_parameter_is_an_error() {
     let twice = Err(xdstp::Error::DuplicateParam { key: "k".into() });
     for params in ["k=1&k=2", "k=1&k=1", "k=2&a=1&k=1"] {
         assert_eq!(Uri::parse(&format!("xdstp://a/T/x?{params}")).map(|_| ()), twice, "{params}");
@@ -64,7 +64,7 @@ fn a_message_is_cut_between_characters() {
 
 /// A `google.protobuf.Duration` has less than a second of nanoseconds; an invalid one is read as zero, which is no TTL.
 #[test]
-fn nanoseconds() {
+fn a_ttl_with_too_many_nanoseconds_is_read_as_zero() {
     let ttl = |nanos: [u8; 5]| {
         let mut bytes = b"\x12\x0d\x1a\x01a\x32\x08\x08\x01\x10".to_vec();
         bytes.extend(nanos);
@@ -103,7 +103,7 @@ fn name_of(kind: ResourceType, value: Vec<u8>) -> String {
 /// The name of an unwrapped resource is in one of its fields, whatever the field's number and length; the last
 /// occurrence counts.
 #[test]
-fn the_field_of_the_name() {
+fn the_name_of_an_unwrapped_resource_is_read_from_its_name_field() {
     let kind = || ResourceType::partial("t");
     assert_eq!(name_of(kind(), b"\x0a\x01a\x12\x01b".to_vec()), "a");
     assert_eq!(name_of(kind(), b"\x0a\x01a\x0a\x01b".to_vec()), "b");
@@ -122,7 +122,7 @@ fn the_field_of_the_name() {
 }
 
 #[test]
-fn paths_of_client_status() {
+fn paths_of_client_status_methods_are_converted_both_ways() {
     let service = "/envoy.service.status.v3.ClientStatusDiscoveryService";
     for (method, name) in
         [(ClientStatusMethod::Fetch, "FetchClientStatus"), (ClientStatusMethod::Stream, "StreamClientStatus")]
@@ -136,7 +136,7 @@ fn paths_of_client_status() {
 }
 
 #[test]
-fn a_node_has_what_was_set() {
+fn the_builder_methods_of_a_node_set_its_fields() {
     let locality = Locality { region: "r".into(), zone: "z".into(), sub_zone: "s".into() };
     let node = Node::new("n").with_cluster("c").with_locality(locality.clone()).with_user_agent("u", "1");
     let node = node.with_feature("f").with_rest(&b"\x3a\x00"[..]);

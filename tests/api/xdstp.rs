@@ -9,7 +9,7 @@ fn normal(text: &str) -> String {
 }
 
 #[test]
-fn the_parts_are_decoded() {
+fn the_parts_of_a_uri_are_decoded() {
     let uri =
         Uri::parse("xdstp://a%2Fb/T.v3.X/c%25/%C3%A9//d?k%26=v%3D&a=#entry=e/1,alt=xdstp://o/T/x%23").expect("a URI");
     assert_eq!((uri.authority(), uri.resource_type(), uri.id()), ("a/b", "T.v3.X", "c%/é//d"));
@@ -21,7 +21,7 @@ fn the_parts_are_decoded() {
 }
 
 #[test]
-fn what_is_written_differently_and_means_the_same_is_equal() {
+fn only_equivalent_spellings_of_a_name_are_equal() {
     let same = [
         ["xdstp://a/T/x?a=1&b=2", "xdstp://a/T/x?b=2&a=1"],
         ["xdstp://a/T/x", "xdstp://a/T/x?"],
@@ -55,7 +55,7 @@ fn what_is_written_differently_and_means_the_same_is_equal() {
 }
 
 #[test]
-fn what_is_no_structured_name_says_why() {
+fn an_invalid_structured_name_is_opaque_and_its_error_states_the_reason() {
     let (directive, key) = (|text: &str| text.into(), || "a".into());
     let cases = [
         ("x", Error::Scheme, "a structured name begins with xdstp://"),
@@ -100,7 +100,7 @@ fn a_name_with_directives_is_kept_as_it_is() {
 }
 
 #[test]
-fn the_type_is_that_of_the_url() {
+fn a_uri_matches_only_the_type_url_of_its_resource_type() {
     let uri = Uri::parse("xdstp://a/envoy.config.cluster.v3.Cluster/x").expect("a URI");
     assert!(uri.is_of(&TypeUrl::from(type_url::CLUSTER)));
     assert!(uri.is_of(&TypeUrl::from("envoy.config.cluster.v3.Cluster")));
@@ -108,7 +108,7 @@ fn the_type_is_that_of_the_url() {
 }
 
 #[test]
-fn members_know_their_collection() {
+fn glob_returns_the_collection_of_a_member() {
     let glob = |name: &str| ResourceName::from(name).glob();
     assert_eq!(glob("xdstp://a/T/foo/b?y=1&x=2"), Some("xdstp://a/T/foo/*?x=2&y=1".into()));
     assert_eq!(glob("xdstp://a/T/b"), Some("xdstp://a/T/*".into()));
@@ -166,7 +166,7 @@ fn rewritten(uri: &Uri<'_>, seed: u64) -> String {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_again(uri in uri()) {
+    fn a_formatted_uri_parses_to_the_same_uri(uri in uri()) {
         let text = uri.to_string();
         prop_assert_eq!(Uri::parse(&text).expect("a URI"), uri);
         // Other parsers can read the text too: it has only characters that a URI may have.
@@ -174,7 +174,7 @@ proptest! {
     }
 
     #[test]
-    fn the_normal_form_is_one_for_all_that_mean_the_same(uri in uri(), seed: u64) {
+    fn equivalent_uris_have_the_same_normal_form(uri in uri(), seed: u64) {
         let other = rewritten(&uri, seed);
         prop_assert_eq!(normal(&other), uri.to_string());
         prop_assert_eq!(normal(&normal(&other)), normal(&other));
@@ -190,7 +190,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_a_name_and_the_same_twice(text in "xdstp:(//)?[-a-c.~/?#%&=+,:@*\\[\\] é0-9A-F]{0,24}") {
+    fn normalization_of_any_text_as_a_name_is_idempotent(text in "xdstp:(//)?[-a-c.~/?#%&=+,:@*\\[\\] é0-9A-F]{0,24}") {
         let name = ResourceName::from(text.as_str());
         prop_assert_eq!(ResourceName::from(name.as_str()), name.clone());
         prop_assert_eq!(Uri::parse(&text), Uri::parse(name.as_str()));

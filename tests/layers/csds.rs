@@ -186,7 +186,7 @@ fn shown(item: &Item) -> String {
 
 /// R-CSDS-05: no response has arrived yet, with a stream and without; R-CSDS-07: no time in the year 1, nor in 1970.
 #[test]
-fn requested_has_nothing_else() {
+fn a_requested_item_has_no_version_time_content_or_error() {
     let mut pair = Pair::<Sotw>::new(config(), &listeners(), &["a"]);
     assert_eq!(pair.shown(), ["a REQUESTED -"]);
     pair.client.handle_close();
@@ -198,7 +198,7 @@ fn requested_has_nothing_else() {
 /// R-CSDS-05: accepted; R-CSDS-06: unchanged content gets the version and time of the later response that has it; and
 /// R-CSDS-11: with unknown fields.
 #[test]
-fn acked_has_what_is_held() {
+fn an_acked_item_has_the_held_content_version_and_update_time() {
     let mut pair = Pair::<Sotw>::new(config(), &listeners(), &["a"]);
     pair.respond(3, &listeners(), "1", &[("a", 7)], &[]);
     assert_eq!(pair.shown(), ["a ACKED v1 @3 body 7"]);
@@ -209,7 +209,7 @@ fn acked_has_what_is_held() {
 
 /// R-CSDS-06: the version is the resource's, not that of the type's last response.
 #[test]
-fn versions_of_resources_of_one_type_differ() {
+fn the_version_of_an_item_is_that_of_its_resource() {
     let mut pair = Pair::<Sotw>::new(config(), &endpoints(), &["e1", "e2"]);
     pair.respond(3, &endpoints(), "3", &[("e1", 1)], &[]);
     pair.respond(4, &endpoints(), "4", &[("e2", 2)], &[]);
@@ -222,7 +222,7 @@ fn versions_of_resources_of_one_type_differ() {
 
 /// R-CSDS-05, NACKED: the held content stays; R-CSDS-09: the next accepted content ends the error.
 #[test]
-fn nacked_and_held() {
+fn a_nacked_item_has_the_held_content_and_the_error() {
     let mut pair = Pair::<Sotw>::new(config(), &listeners(), &["a"]);
     pair.respond(3, &listeners(), "1", &[("a", 1)], &[]);
     pair.respond(4, &listeners(), "2", &[("a", 2)], &["a"]);
@@ -234,7 +234,7 @@ fn nacked_and_held() {
 
 /// R-CSDS-05, NACKED: the first content is bad, or the held content is dropped with the rejection.
 #[test]
-fn nacked_and_not_held() {
+fn a_nacked_item_without_held_content_has_only_the_error() {
     let mut pair = Pair::<Sotw>::new(config(), &listeners(), &["a"]);
     pair.respond(3, &listeners(), "1", &[("a", 1)], &["a"]);
     assert_eq!(pair.shown(), [r#"a NACKED - error "bad" v1 @3"#]);
@@ -248,7 +248,7 @@ fn nacked_and_not_held() {
 
 /// R-CSDS-08: of a response that is rejected in part, the good resources are held at its version.
 #[test]
-fn only_what_is_bad_is_nacked() {
+fn only_rejected_resources_of_a_response_are_nacked() {
     for of in [listeners(), endpoints()] {
         let mut pair = Pair::<Sotw>::new(config(), &of, &["e1", "e2"]);
         pair.respond(3, &of, "3", &[("e1", 1), ("e2", 1)], &[]);
@@ -263,7 +263,7 @@ fn only_what_is_bad_is_nacked() {
 /// R-CSDS-05, DOES_NOT_EXIST by deletion; L-30: the item has an error, with the version and time of the response that
 /// lacked the resource.
 #[test]
-fn deleted_and_dropped() {
+fn a_removed_and_dropped_resource_has_status_does_not_exist_and_an_error() {
     let mut pair = Pair::<Sotw>::new(config(), &listeners(), &["a", "b"]);
     pair.respond(3, &listeners(), "1", &[("a", 1), ("b", 1)], &[]);
     pair.respond(4, &listeners(), "2", &[("b", 1)], &[]);
@@ -284,7 +284,7 @@ fn deleted_and_dropped() {
 
 /// R-CSDS-05, DOES_NOT_EXIST by deletion, kept; L-29: the dump shows the deletion, though the content is in use.
 #[test]
-fn deleted_and_kept() {
+fn a_removed_but_kept_resource_has_status_does_not_exist_and_its_content() {
     let mut pair = Pair::<Sotw>::new(config().with_data_errors(DataErrors::Keep), &listeners(), &["a", "b"]);
     pair.respond(3, &listeners(), "1", &[("a", 1), ("b", 1)], &[]);
     pair.respond(4, &listeners(), "2", &[("b", 1)], &[]);
@@ -298,7 +298,7 @@ fn deleted_and_kept() {
 
 /// R-CSDS-05, DOES_NOT_EXIST by the timer: no response reported the absence.
 #[test]
-fn does_not_exist_by_silence() {
+fn an_existence_timeout_yields_does_not_exist_without_version_or_time() {
     let mut pair = Pair::<Sotw>::new(config(), &endpoints(), &["a"]);
     pair.client.handle_timeout(at(15));
     assert_eq!(pair.shown(), [r#"a DOES_NOT_EXIST - error "does not exist" v @-"#]);
@@ -306,7 +306,7 @@ fn does_not_exist_by_silence() {
 
 /// R-CSDS-05, TIMEOUT.
 #[test]
-fn timeout_has_words_only() {
+fn a_transient_timeout_yields_an_error_with_a_message_only() {
     let mut pair = Pair::<Sotw>::new(config().with_transient_timeout(), &endpoints(), &["a"]);
     pair.client.handle_timeout(at(15));
     assert_eq!(pair.shown(), [r#"a TIMEOUT - error "the resource did not come in time" v @-"#]);
@@ -315,7 +315,7 @@ fn timeout_has_words_only() {
 
 /// R-CSDS-05, RECEIVED_ERROR, with content and without.
 #[test]
-fn received_error() {
+fn a_received_error_is_shown_until_the_resource_is_accepted() {
     for (data_errors, held) in [(DataErrors::Keep, "v1 @3 body 1"), (DataErrors::Drop, "-")] {
         let mut pair = Pair::<Sotw>::new(config().with_data_errors(data_errors), &endpoints(), &["a", "b"]);
         pair.respond(3, &endpoints(), "1", &[("a", 1)], &[]);
@@ -332,7 +332,7 @@ fn received_error() {
 
 /// R-CSDS-10: the end of a stream changes nothing, nor does the next one.
 #[test]
-fn the_stream_does_not_matter() {
+fn a_dump_is_the_same_after_the_stream_ends_and_reopens() {
     let mut pair = Pair::<Sotw>::new(config(), &listeners(), &["a", "b", "c"]);
     pair.respond(3, &listeners(), "1", &[("a", 1), ("b", 1)], &["b"]);
     let before = pair.dump();
@@ -344,7 +344,7 @@ fn the_stream_does_not_matter() {
 
 /// R-CSDS-04: an unsubscribed name is gone at once; the wildcard is no item, but each resource that it brings is.
 #[test]
-fn items_are_what_is_wanted_or_held() {
+fn items_are_the_subscribed_names_and_the_resources_of_the_wildcard() {
     let mut pair = Pair::<Sotw>::new(config(), &listeners(), &["a", "b"]);
     pair.respond(3, &listeners(), "1", &[("a", 1), ("b", 1)], &[]);
     pair.client.resources_mut(&listeners()).unsubscribe(["b"]);
@@ -389,7 +389,7 @@ fn an_alias_is_shown_by_its_resource() {
 
 /// R-CSDS-12: a response of a type that was not asked for leaves no trace.
 #[test]
-fn what_was_not_asked_for_leaves_no_trace() {
+fn resources_that_were_not_requested_are_not_in_the_dump() {
     let mut pair = Pair::<Sotw>::new(config(), &listeners(), &["a"]);
     pair.respond(3, &endpoints(), "1", &[("e", 1)], &[]);
     pair.respond(3, &listeners(), "1", &[("other", 1)], &[]);
@@ -398,7 +398,7 @@ fn what_was_not_asked_for_leaves_no_trace() {
 
 /// R-CSDS-17, L-27: one dump is one moment, and two dumps of one moment are the same bytes; types and names in order.
 #[test]
-fn two_dumps_are_equal() {
+fn two_dumps_of_the_same_state_are_byte_for_byte_equal() {
     let mut pair = Pair::<Sotw>::new(config(), &listeners(), &["b", "a"]);
     pair.client.resources_mut(&endpoints()).subscribe(["z", "y"]).expect("names");
     pair.send(0);
@@ -416,7 +416,7 @@ fn two_dumps_are_equal() {
 
 /// R-CSDS-02: the node is that of the first request.
 #[test]
-fn the_node_is_as_the_server_gets_it() {
+fn the_configured_node_equals_the_node_of_the_first_request() {
     let mut client = Client::<Sotw>::new(config());
     client.resources_mut(&listeners()).subscribe(["a"]).expect("a name");
     client.handle_open();
@@ -426,7 +426,7 @@ fn the_node_is_as_the_server_gets_it() {
 
 /// R-CSDS-15: without contents, all else is the same. Contents of a resource that is not held any more are not shown.
 #[test]
-fn contents_may_be_left_out() {
+fn a_dump_without_contents_is_otherwise_equal() {
     let mut pair = Pair::<Sotw>::new(config(), &endpoints(), &["a", "b"]);
     pair.respond(3, &endpoints(), "1", &[("a", 1), ("b", 1)], &["b"]);
     let without = owned(csds::dump(pair.client.states(), &clock(), None));
@@ -444,7 +444,7 @@ fn contents_may_be_left_out() {
 /// R-CSDS-17: a dump is in the order of types and names, each with its own content, in whatever order the names were
 /// subscribed to, whether they are held, wait for an answer, or are not known to the machine yet.
 #[test]
-fn a_dump_is_in_order() {
+fn a_dump_is_sorted_by_type_url_and_name() {
     let mut pair = Pair::<Sotw>::new(config(), &listeners(), &["d", "b", "f"]);
     pair.client.resources_mut(&endpoints()).subscribe(["c", "a", "b"]).expect("names");
     pair.send(1);
@@ -498,7 +498,7 @@ fn contents_that_are_not_held_are_forgotten() {
 /// The contents are looked through when there are more than 64, and from then on when there are more than twice as many
 /// as were held at the last look.
 #[test]
-fn contents_are_looked_through_when_they_have_doubled() {
+fn contents_are_scanned_when_their_number_has_doubled() {
     let mut client = Client::<Delta>::new(config());
     client.resources_mut(&endpoints()).subscribe(["*"]).expect("a name");
     client.handle_open();
@@ -583,7 +583,7 @@ fn contents_outlive_a_rejected_removal() {
 
 /// Updates of several types and clients wait for their verdicts at once, and do not replace each other.
 #[test]
-fn contents_of_updates_that_wait_at_once() {
+fn contents_of_concurrent_updates_do_not_replace_each_other() {
     let update = |id, type_url: &TypeUrl, content| {
         let mut pair = Pair::<Sotw>::new(config().with_id(id), type_url, &["a"]);
         let any = Any { type_url: type_url.clone(), value: body("a", content).into() };
@@ -690,7 +690,7 @@ fn a_resource_of_several_servers_is_one_item() {
 
 /// The fallback has sent nothing about a resource that the first server removed: the absence is the first server's.
 #[test]
-fn an_absence_is_that_of_the_server_that_said_so() {
+fn an_absence_has_the_version_and_time_of_the_server_that_reported_it() {
     let mut both = Both::new(&["a", "b"]);
     let primary = both.open(0);
     both.respond(primary, 1, "1", &["a", "b"], &[]);
@@ -710,7 +710,7 @@ fn an_absence_is_that_of_the_server_that_said_so() {
 
 /// The status and the absence are those of the server in use, whatever the state of the other server.
 #[test]
-fn the_server_in_use_says_what_a_resource_is() {
+fn the_status_of_an_item_comes_from_the_server_in_use() {
     let mut both = Both::new(&["a", "b"]);
     let primary = both.open(0);
     both.servers.handle_close(at(1), primary, 0);
@@ -752,7 +752,7 @@ fn select(matchers: &[NodeMatcher], node: &Node) -> bool {
 
 /// R-CSDS-30: how a string matches.
 #[test]
-fn strings_match() {
+fn string_matchers_match_their_pattern_with_and_without_case() {
     let is = |pattern: Pattern, ignore_case, id: &str| {
         let id_matcher = Some(string(pattern, ignore_case));
         select(&[NodeMatcher { id: id_matcher, metadata: Vec::new() }], &Node::new(id))
@@ -811,7 +811,7 @@ fn metadata() -> Vec<u8> {
 
 /// R-CSDS-30: metadata.
 #[test]
-fn metadata_matches() {
+fn metadata_matchers_match_values_by_path_and_type() {
     let node = Node::new("n").with_rest(metadata());
     let has = |key: &str, value: ValueMatcher| {
         let of = StructMatcher { path: vec!["k".into(), key.into()], value };
@@ -855,7 +855,7 @@ fn broken_metadata_matches_nothing() {
 }
 
 #[test]
-fn matchers_have_limits() {
+fn too_many_matchers_and_invalid_patterns_are_refused() {
     let many = vec![NodeMatcher::default(); Matchers::LIMIT + 1];
     let error = Matchers::new(&many, |_| Err("no".into())).map(drop).expect_err("too many");
     assert_eq!(error, MatcherError::TooMany { count: 257, limit: 256 });
@@ -882,7 +882,7 @@ fn matchers_have_limits() {
 
 /// R-CSDS-01: no client, one, two; R-CSDS-03: only `generic_xds_configs` is filled.
 #[test]
-fn responses_on_the_wire() {
+fn responses_are_encoded_within_the_limit_and_decode_to_the_original() {
     let none = wire::encode_response(&Response::default(), 0);
     assert_eq!(none, Ok(Vec::new()), "the empty message");
     let mut pair = Pair::<Sotw>::new(config(), &listeners(), &["a", "b"]);
@@ -904,7 +904,7 @@ fn responses_on_the_wire() {
 
 /// A client that is encoded from the machine has the bytes of its copy, and the same error at each limit.
 #[test]
-fn a_borrowed_client_has_the_bytes_of_its_copy() {
+fn a_borrowed_client_is_encoded_like_its_owned_copy() {
     let names: Vec<String> = (0..200).map(|number| format!("a resource of which there are many: {number}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     for count in [0, 3, names.len()] {
@@ -954,7 +954,7 @@ fn dumps_of_several_clients_are_merged() {
 
 /// The numbers of `csds.proto`, byte by byte.
 #[test]
-fn an_item_is_written_as_the_proto_says() {
+fn an_item_is_encoded_with_the_field_numbers_of_the_proto() {
     let item = Item {
         type_url: "t".into(),
         name: "n".into(),
@@ -976,7 +976,7 @@ fn an_item_is_written_as_the_proto_says() {
 }
 
 #[test]
-fn requests_on_the_wire() {
+fn encoded_requests_decode_to_the_original() {
     let value = ValueMatcher::Or(vec![
         ValueMatcher::Null,
         ValueMatcher::Number(Number::new(1.5)),
@@ -1069,7 +1069,7 @@ fn streams_of_one_node_are_one_client() {
 
 /// An item with an empty version field has an empty version if it has content or a time, and otherwise none.
 #[test]
-fn an_empty_version_is_one_where_there_is_content() {
+fn an_item_with_content_or_a_time_has_a_version_even_if_empty() {
     for (field, version) in [
         (&[][..], None),
         (&[0x1a, 1, b'1'], Some("1")),

@@ -247,12 +247,12 @@ fn check_all<V: Peer>() {
 }
 
 #[test]
-fn sotw_the_view_is_that_of_a_record_by_name() {
+fn sotw_the_view_matches_a_record_kept_by_name() {
     check_all::<Sotw>();
 }
 
 #[test]
-fn delta_the_view_is_that_of_a_record_by_name() {
+fn delta_the_view_matches_a_record_kept_by_name() {
     check_all::<Delta>();
 }
 
@@ -309,7 +309,7 @@ fn shown(view: &[Item]) -> Vec<String> {
 
 /// R-CSDS-32: one stream through all four statuses; R-CSDS-33: the verdict on another response changes nothing.
 #[test]
-fn one_stream_through_all_four() {
+fn delta_items_go_through_all_four_statuses() {
     let mut world = World::<Delta>::new(type_url::ENDPOINT, &["a", "b"], Config::ads());
     let mut go = |step| {
         world.step(step).expect("something to do");
@@ -335,7 +335,7 @@ fn one_stream_through_all_four() {
 
 /// R-CSDS-32 in SotW; R-CSDS-36: the version is that of the response, which is the type's.
 #[test]
-fn sotw_one_stream_through_all_four() {
+fn sotw_items_go_through_all_four_statuses() {
     let mut world = World::<Sotw>::new(type_url::LISTENER, &["a", "b"], Config::ads());
     world.step(Step::Change("a")).expect("a change");
     world.step(Step::Change("b")).expect("a change");
@@ -360,7 +360,7 @@ fn sotw_one_stream_through_all_four() {
 /// R-CSDS-32: a type that the client never asked for has no items. R-CSDS-36: contents are shown only if they are asked
 /// for, and those of secrets never.
 #[test]
-fn what_is_shown() {
+fn items_are_of_requested_types_and_secrets_have_no_contents() {
     let mut world = World::<Delta>::new(type_url::SECRET, &["a"], Config::ads());
     world.step(Step::Change("a")).expect("a change");
     world.cache.insert(&TypeUrl::from(type_url::CLUSTER), Resource::new("c", &b"x"[..]));
@@ -377,7 +377,7 @@ fn what_is_shown() {
 
 /// The cost of the view is linear, also while an answer is sent in portions.
 #[test]
-fn the_view_of_a_large_store_in_portions() {
+fn after_the_first_portion_of_a_large_store_the_other_items_are_not_sent() {
     let limit = ResponseLimit { resources: 20_000, ..ResponseLimit::default() };
     let config = Config::ads().with_response_limit(limit);
     let mut world = World::<Delta>::new(type_url::CLUSTER, &["*"], config);

@@ -105,7 +105,7 @@ fn a_file_is_read_at_the_start_and_at_each_move() {
 
 /// R-FS-04.
 #[test]
-fn equal_content_counts_and_is_no_update() {
+fn equal_content_counts_as_a_success_without_an_update() {
     let mut files = files(type_url::CLUSTER, &["*"]);
     read(&mut files, cds("1", &["a"]));
     accept(&mut files);
@@ -120,7 +120,7 @@ fn equal_content_counts_and_is_no_update() {
 
 /// R-FS-06, R-FS-07, R-FS-08.
 #[test]
-fn what_was_good_stays_and_what_is_bad_counts_by_its_kind() {
+fn a_failed_or_rejected_file_is_counted_and_keeps_the_held_resources() {
     let mut files = files(type_url::CLUSTER, &["*"]);
     read(&mut files, Err("no such file".into()));
     assert_eq!((rejected(&mut files), counts(&files)), ("no such file".into(), [1, 0, 0, 1]));
@@ -145,7 +145,7 @@ fn what_was_good_stays_and_what_is_bad_counts_by_its_kind() {
 
 /// R-FS-09, L-12.
 #[test]
-fn a_rejected_file_is_read_again_when_something_else_has_changed() {
+fn a_rejected_file_is_read_again_on_retry() {
     let mut files = files(type_url::LISTENER, &["*"]);
     read(&mut files, good(type_url::LISTENER, "1", &["l"]));
     let verdict = update(&mut files).reject([Rejection::new("l", "no cluster c")]);
@@ -158,7 +158,7 @@ fn a_rejected_file_is_read_again_when_something_else_has_changed() {
 
 /// R-FS-10.
 #[test]
-fn a_partial_type_takes_what_was_subscribed_to() {
+fn a_partial_type_takes_only_subscribed_resources() {
     let of = type_url::ENDPOINT;
     let mut files = files(of, &["a"]);
     read(&mut files, good(of, "1", &["a", "b"]));
@@ -175,7 +175,7 @@ fn a_partial_type_takes_what_was_subscribed_to() {
 
 /// R-FS-11.
 #[test]
-fn absence_from_a_file_deletes_and_the_absence_of_the_file_does_not() {
+fn an_absent_resource_is_removed_and_an_absent_file_removes_no_resource() {
     let mut files = files(type_url::CLUSTER, &["*"]);
     read(&mut files, cds("1", &["a", "b"]));
     accept(&mut files);
@@ -191,7 +191,7 @@ fn absence_from_a_file_deletes_and_the_absence_of_the_file_does_not() {
 
 /// R-FS-13.
 #[test]
-fn wrapped_resources_and_their_ttl() {
+fn a_wrapped_resource_expires_with_its_ttl() {
     let of = type_url::CLUSTER;
     let mut files = files(of, &["*"]);
     let body = Some(any(of, "a", ""));
@@ -208,7 +208,7 @@ fn wrapped_resources_and_their_ttl() {
 
 /// R-FS-15, R-FS-16, L-13.
 #[test]
-fn moves_while_a_file_is_read_or_judged_make_one_more_read() {
+fn moves_during_a_read_or_before_its_verdict_cause_one_more_read() {
     let mut files = files(type_url::CLUSTER, &["*"]);
     assert_eq!(files.poll_action(), Some(Action::Read));
     files.handle_moved();
@@ -230,7 +230,7 @@ fn moves_while_a_file_is_read_or_judged_make_one_more_read() {
 
 /// A driver's report that the content is unchanged has an effect only while a read is under way.
 #[test]
-fn an_unchanged_file_counts_as_read_and_as_nothing_else() {
+fn an_unchanged_file_counts_as_an_attempt_only() {
     let mut files = files(type_url::CLUSTER, &["*"]);
     read(&mut files, cds("1", &["a"]));
     let first = update(&mut files);

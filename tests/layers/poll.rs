@@ -144,7 +144,7 @@ fn every_type_has_its_path_or_is_refused() {
 
 /// R-REST-03, R-REST-18.
 #[test]
-fn one_request_at_a_time_and_new_names_go_with_the_next() {
+fn one_request_is_in_flight_at_a_time_and_new_names_go_with_the_next() {
     let mut poll = endpoints(&["a"]);
     let (first, asked) = ask(&mut poll, NOW);
     assert_eq!(first.names, ["a"]);
@@ -219,7 +219,7 @@ fn a_late_verdict_is_followed_by_a_poll_at_once() {
 
 /// R-REST-07, R-REST-08, L-01.
 #[test]
-fn a_delay_and_a_time_out_are_needed() {
+fn a_too_short_delay_or_a_zero_time_out_is_refused() {
     let client = client::Config::new(Node::new("n"));
     for delay in [Duration::ZERO, Duration::from_micros(500), Duration::from_nanos(999_999)] {
         let error = Config::new(client.clone(), delay).expect_err("too short");
@@ -272,7 +272,7 @@ fn not_modified_changes_nothing() {
 
 /// R-REST-11, R-REST-12, L-06, L-07.
 #[test]
-fn only_a_response_or_the_time_ends_the_wait_for_the_first() {
+fn only_a_response_or_the_time_out_ends_the_wait_for_the_first_response() {
     for answer in [Answer::NotModified, Answer::Failed("reset".into())] {
         let mut poll = endpoints(&["a"]);
         let mut now = NOW;
@@ -325,7 +325,7 @@ fn only_a_response_or_the_time_ends_the_wait_for_the_first() {
 
 /// R-REST-13.
 #[test]
-fn a_body_that_is_none_is_rejected_and_an_empty_object_is_a_response() {
+fn a_malformed_body_is_rejected_and_an_empty_object_is_a_response() {
     let mut poll = clusters();
     exchange(&mut poll, NOW, cds("1", &["a"]));
     accept(&mut poll, NOW);
@@ -371,7 +371,7 @@ fn every_response_is_applied_whatever_its_version_unless_its_content_is_held() {
 
 /// Content that the application gave up or rejected is reported again.
 #[test]
-fn equal_content_is_news_to_an_application_that_has_it_no_more() {
+fn equal_content_is_an_update_after_an_unsubscription_or_a_rejection() {
     let mut poll = endpoints(&["a", "b"]);
     exchange(&mut poll, NOW, eds("1", &["a", "b"]));
     let first = update(&mut poll);
@@ -393,7 +393,7 @@ fn equal_content_is_news_to_an_application_that_has_it_no_more() {
 
 /// R-REST-16, R-REST-17.
 #[test]
-fn a_rejection_is_said_with_each_poll_until_something_is_accepted() {
+fn a_rejection_is_sent_with_each_poll_until_a_response_is_accepted() {
     for reports in [true, false] {
         let mut poll = poll_of(config().with_report_rejection(reports), type_url::CLUSTER, &["*"]);
         let first = exchange(&mut poll, NOW, cds("5", &["a", "b"]));
@@ -427,7 +427,7 @@ fn a_rejection_is_said_with_each_poll_until_something_is_accepted() {
 
 /// A server that received no rejection assumes that the client has the content of the version.
 #[test]
-fn after_partial_acceptance_not_modified_makes_the_version_unsaid() {
+fn not_modified_after_a_partial_acceptance_clears_the_version() {
     let mut poll = poll_of(config().with_report_rejection(false), type_url::ENDPOINT, &["a", "b"]);
     exchange(&mut poll, NOW, eds("1", &["a", "b"]));
     accept(&mut poll, NOW);
@@ -463,7 +463,7 @@ fn new_names_bring_the_next_poll_forward_if_configured() {
 
 /// R-REST-19.
 #[test]
-fn nothing_wanted_any_more_ends_the_poll() {
+fn unsubscribing_from_all_names_ends_the_poll() {
     let mut poll = clusters();
     let (_, asked) = ask(&mut poll, NOW);
     poll.unsubscribe(["*"]);
@@ -495,7 +495,7 @@ fn every_request_has_the_node_and_the_type_and_names_in_order() {
 
 /// R-REST-22.
 #[test]
-fn the_type_of_the_response_may_be_left_out_and_that_of_each_resource_counts() {
+fn a_response_may_omit_its_type_url_and_a_resource_of_another_type_is_rejected() {
     let item = |of: &str| vec![sotw::Item::Bare(any(of, "a", ""))];
     let mut poll = clusters();
     exchange(&mut poll, NOW, Answer::Response(response("", "1", item(type_url::CLUSTER))));
@@ -545,7 +545,7 @@ fn a_ttl_runs_on_between_polls() {
 
 /// R-REST-24, R-REST-25.
 #[test]
-fn what_was_not_asked_for_is_ignored_and_what_is_absent_does_not_exist() {
+fn unrequested_resources_are_ignored_and_absent_ones_do_not_exist() {
     let mut poll = endpoints(&["a", "b"]);
     exchange(&mut poll, NOW, eds("1", &["a", "zz"]));
     let first = update(&mut poll);
@@ -569,7 +569,7 @@ fn what_was_not_asked_for_is_ignored_and_what_is_absent_does_not_exist() {
 
 /// A collection with members exists, whether these are new or held; without members it does not exist.
 #[test]
-fn a_collection_exists_by_its_members() {
+fn a_collection_exists_while_it_has_members() {
     let (glob, part) = ("xdstp:///envoy.config.cluster.v3.Cluster/*", "xdstp:///envoy.config.cluster.v3.Cluster/a");
     let mut poll = poll_of(config(), type_url::CLUSTER, &[glob]);
     exchange(&mut poll, NOW, cds("1", &[part]));
@@ -594,7 +594,7 @@ fn a_collection_exists_by_its_members() {
 /// A response with a fault of unknown name hides which names are absent; a name that was subscribed since is not
 /// absent.
 #[test]
-fn what_a_response_can_not_say_is_not_missing() {
+fn names_that_a_response_does_not_cover_are_not_reported_missing() {
     let mut poll = endpoints(&["a"]);
     exchange(&mut poll, NOW, Answer::Response(response("", "1", vec![sotw::Item::Malformed])));
     assert!(matches!(poll.poll_action(), Some(Action::Client(client::Action::Rejected { .. }))));
@@ -610,7 +610,7 @@ fn what_a_response_can_not_say_is_not_missing() {
 }
 
 #[test]
-fn content_that_is_dropped_with_its_rejection_is_asked_for_again() {
+fn content_dropped_with_its_rejection_is_requested_again() {
     let client = client::Config::new(Node::new("n")).with_data_errors(DataErrors::Drop);
     let mut poll = poll_of(Config::new(client, DELAY).expect("a delay"), type_url::ENDPOINT, &["a"]);
     exchange(&mut poll, NOW, eds("1", &["a"]));
@@ -624,7 +624,7 @@ fn content_that_is_dropped_with_its_rejection_is_asked_for_again() {
 }
 
 #[test]
-fn actions_that_nobody_polls_stop_the_answers() {
+fn a_response_is_refused_while_actions_wait() {
     let limits = client::Limits { waiting_actions: 1, ..client::Limits::default() };
     let client = client::Config::new(Node::new("n")).with_limits(limits);
     let mut poll = poll_of(Config::new(client, DELAY).expect("a delay"), type_url::ENDPOINT, &["a"]);
@@ -675,7 +675,7 @@ fn served(reply: Reply) -> (Version, Vec<String>) {
 
 /// R-REST-32, L-02.
 #[test]
-fn the_version_is_of_the_names_asked_for() {
+fn the_version_depends_on_the_requested_names() {
     let of = type_url::ENDPOINT;
     let mut cache = store(of, &["a", "b"]);
     let (version, names) = served(answer(&cache, of, &["a"], &Version::default()));
@@ -694,7 +694,7 @@ fn the_version_is_of_the_names_asked_for() {
 
 /// R-REST-35: each of many names counts, at any position, with a collection among them; an unknown name holds the poll.
 #[test]
-fn each_of_many_names_counts() {
+fn a_change_of_any_of_many_names_changes_the_version() {
     let of = type_url::ENDPOINT;
     let names: Vec<String> = (10..60).map(|number| format!("xdstp:///T/{number}")).collect();
     let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -736,7 +736,7 @@ fn an_answer_depends_on_the_request_and_the_source_alone() {
 
 /// R-REST-33, L-06.
 #[test]
-fn a_first_poll_is_answered_with_a_response_also_of_nothing() {
+fn a_first_poll_is_answered_with_a_response_even_without_resources() {
     let cache = store(type_url::ENDPOINT, &[]);
     let (version, names) = served(answer(&cache, type_url::ENDPOINT, &["a"], &Version::default()));
     assert_eq!((names.len(), version.is_empty()), (0, false));
@@ -750,7 +750,7 @@ fn a_first_poll_is_answered_with_a_response_also_of_nothing() {
 
 /// R-REST-34.
 #[test]
-fn exactly_what_was_asked_for_and_an_empty_list_only_where_it_is_the_wildcard() {
+fn an_empty_list_is_the_wildcard_of_full_state_types_and_refused_for_others() {
     let cache = store(type_url::CLUSTER, &["a", "b"]);
     for names in [&[][..], &["*"], &["*", "zz"]] {
         assert_eq!(served(answer(&cache, type_url::CLUSTER, names, &Version::default())).1, ["a", "b"]);
@@ -815,7 +815,7 @@ fn a_held_poll_ends_with_a_change_of_its_names_or_when_the_hold_is_over() {
 
 /// R-REST-33: a poll is held while its type or a name is not known.
 #[test]
-fn what_is_not_known_yet_is_held() {
+fn a_poll_for_an_unknown_type_is_held() {
     let of = TypeUrl::from(type_url::ENDPOINT);
     let mut cache = Cache::unknown(1);
     let mut held = Held::new(question(of.as_str(), &["a"], &Version::default()), NOW, Duration::from_secs(1));
@@ -827,7 +827,7 @@ fn what_is_not_known_yet_is_held() {
 
 /// R-REST-37, L-04.
 #[test]
-fn a_hold_ends_before_the_client_gives_up() {
+fn a_hold_ends_before_the_time_out_of_the_client() {
     let hold = |millis| poll::hold(Duration::from_millis(millis)).as_millis();
     assert_eq!([2000, 1000, 400, 50, 20, 0].map(hold), [1800, 900, 350, 0, 0, 0]);
 }
@@ -941,7 +941,7 @@ fn the_wait_for_first_resources_begins_once() {
 
 /// A TTL has to be renewed, and "not modified" does not renew it.
 #[test]
-fn a_resource_with_a_ttl_is_sent_again_to_those_who_keep_it() {
+fn a_resource_with_a_ttl_is_sent_again_to_clients_that_support_ttls() {
     let of = type_url::ENDPOINT;
     let mut cache = store(of, &["b"]);
     let ttl = Resource::new("a", any(of, "a", "").value).with_ttl(DELAY);
@@ -964,7 +964,7 @@ fn a_resource_with_a_ttl_is_sent_again_to_those_who_keep_it() {
 
 /// The two sides together.
 #[test]
-fn a_poll_and_a_source() {
+fn a_poll_receives_the_changes_of_a_source() {
     let of = type_url::ENDPOINT;
     let mut cache = store(of, &["a"]);
     let mut poll = endpoints(&["a"]);
@@ -999,7 +999,7 @@ fn a_poll_and_a_source() {
 
 /// R-REST-15: unsubscribing a name that is not subscribed changes nothing: equal content is still no news.
 #[test]
-fn leaving_a_name_that_is_not_subscribed_to_changes_nothing() {
+fn unsubscribing_from_a_name_that_is_not_subscribed_has_no_effect() {
     for mut poll in [clusters(), poll_of(config(), type_url::CLUSTER, &["a"])] {
         exchange(&mut poll, NOW, cds("1", &["a"]));
         accept(&mut poll, NOW);
@@ -1013,7 +1013,7 @@ fn leaving_a_name_that_is_not_subscribed_to_changes_nothing() {
 /// R-REST-18, R-REST-32: the request omits the version while the client may lack some of its resources: after a name
 /// was unsubscribed and subscribed again, or the wildcard was unsubscribed.
 #[test]
-fn the_version_is_said_but_for_what_was_left() {
+fn the_version_is_omitted_while_a_subscribed_resource_may_be_missing() {
     let mut poll = endpoints(&["a", "b"]);
     exchange(&mut poll, NOW, eds("1", &["a", "b"]));
     accept(&mut poll, NOW);
@@ -1037,7 +1037,7 @@ fn the_version_is_said_but_for_what_was_left() {
 
 /// A request without a node, or with a node without an id, is refused only if the server demands a node.
 #[test]
-fn a_node_is_needed_where_the_server_demands_it() {
+fn a_request_without_a_node_is_refused_only_if_a_node_is_required() {
     let plain = server::Config::ads();
     let strict = server::Config::ads().with_node_required();
     let of = |node: Option<Node>| sotw::Request {

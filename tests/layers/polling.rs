@@ -14,7 +14,7 @@ const BUDGETS: [Budget; 3] = [
 ];
 
 #[test]
-fn polls_in_every_order() {
+fn polls_converge_in_every_order() {
     for of in TYPES {
         for budget in BUDGETS {
             for full in [false, true] {
@@ -49,7 +49,7 @@ fn each_bug_is_found() {
 }
 
 #[test]
-fn peers_without_rules() {
+fn polls_survive_hostile_peers() {
     let mut random = Random(1);
     for _ in 0..20_000 {
         let data: Vec<u8> = (0..random.below(200)).map(|_| random.next() as u8).collect();

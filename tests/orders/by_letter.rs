@@ -4,7 +4,7 @@
 use xds_machine_testing::letter;
 
 #[test]
-fn walks_beside_naive_peers() {
+fn random_walks_with_naive_peers_find_no_fault() {
     for seed in 0..WALKS {
         if let Err(found) = letter::walk(seed) {
             panic!("walk {seed}: {:?}\n{}", found.fault, letter::explain(seed));

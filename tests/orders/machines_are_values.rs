@@ -181,7 +181,7 @@ impl World {
 /// without that, the search of a model with cycles has no end. The crate `xds-machine-testing` has both, and a client
 /// and a server to build a model around.
 #[test]
-fn a_model_of_your_own() {
+fn a_model_of_a_proxy_converges_in_every_order() {
     let mut seen = HashSet::from([World::new()]);
     let mut queue = VecDeque::from([World::new()]);
     let mut settled = 0;
@@ -229,7 +229,7 @@ fn fuzz(data: &[u8]) {
 
 /// Runs without a fuzzer: 2,000 inputs, the same in each run.
 #[test]
-fn a_fuzz_function_of_your_own() {
+fn a_proxy_converges_after_fuzzed_steps() {
     let mut random = 1_u64;
     for len in 0..2_000 {
         let bytes: Vec<u8> = std::iter::repeat_with(|| {

@@ -77,7 +77,7 @@ const OF_A_PAIR: usize = 20_000;
 
 /// Every two features at once, in every order of the first steps.
 #[test]
-fn features_hold_together() {
+fn every_pair_of_features_holds_together() {
     let pairs = |kind| Feature::pairs(kind == Kind::Delta).map(move |(one, other)| (kind, one, other));
     let kinds = [Kind::SotwFullState, Kind::SotwPartial, Kind::Delta];
     let pairs: Vec<(Kind, Feature, Feature)> = kinds.into_iter().flat_map(pairs).collect();
@@ -114,7 +114,7 @@ fn check(shapes: &[Shape], limit: usize) -> Vec<Sum> {
 }
 
 #[test]
-fn everything_holds_in_every_order() {
+fn the_invariants_hold_in_every_order() {
     let shapes = shapes::default();
     let sums = check(&shapes, usize::MAX);
     let mut goals = BTreeMap::new();
@@ -162,7 +162,7 @@ fn everything_holds_in_every_order() {
 /// Removed clusters stay for a time beside the new ones. This needs two clusters and a listener, which are too many for
 /// every order.
 #[test]
-fn clusters_stay_in_many_orders() {
+fn removed_clusters_stay_beside_new_ones_in_random_orders() {
     let budget = Budget::NONE.cuts(1).wishes(4, 1).changes(6, 2);
     let setup = Setup::order(AB, budget).hold().make();
     let mut unions = 0;
@@ -182,7 +182,7 @@ fn clusters_stay_in_many_orders() {
 /// Not part of a test run: `cargo xtask model-deep` runs it.
 #[test]
 #[ignore = "takes long"]
-fn deeper() {
+fn the_invariants_hold_in_deeper_shapes() {
     let limit = std::env::var("LIMIT").map_or(12_000_000, |limit| limit.parse().expect("a number of states"));
     let only = std::env::var("ONLY").unwrap_or_default();
     let mut total = 0;

@@ -101,7 +101,7 @@ fn rest<V: Both>(random: &mut Random, world: &mut World<V>, trace: &mut Vec<Step
 }
 
 #[test]
-fn what_is_wanted_comes_from_the_best_server_that_can_be_reached() {
+fn subscribed_resources_come_from_the_best_reachable_server() {
     let seeds = std::env::var("WALKS").map_or(40, |walks| walks.parse().expect("a number"));
     for setup in SETUPS {
         let mut goals = 0;
@@ -191,7 +191,7 @@ fn explore(name: &str, setup: Setup) -> search::Report<Step> {
 }
 
 #[test]
-fn everything_holds_in_every_order() {
+fn the_invariants_hold_in_every_order() {
     let variants = variants();
     let budgets: Vec<(&str, &[Budget])> = variants.iter().map(|variant| (variant.name, &variant.budgets[..])).collect();
     let sums = search::explore_all(&budgets, |at, budget| {
@@ -247,7 +247,7 @@ fn replay<V: Both>(full_state: bool, trace: &[Step]) {
 /// A response that arrived while nothing was subscribed was not passed to the client, so that it was never answered;
 /// then the application subscribed again before the driver had closed the stream.
 #[test]
-fn what_a_server_says_that_is_not_asked_is_answered_if_it_is_asked_again() {
+fn a_response_received_while_unsubscribed_is_answered_after_a_resubscription() {
     use Step::*;
     let trace = [
         Subscribe { t: 0, n: 0 },

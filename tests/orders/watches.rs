@@ -147,7 +147,7 @@ fn explore(name: &str, setup: Setup) -> search::Report<Step> {
 }
 
 #[test]
-fn everything_holds_in_every_order() {
+fn the_invariants_hold_in_every_order() {
     let variants = variants();
     let budgets: Vec<(&str, &[Budget])> = variants.iter().map(|variant| (variant.name, &variant.budgets[..])).collect();
     let sums = search::explore_all(&budgets, |at, budget| {

@@ -37,28 +37,28 @@ fn compare(heading: &str, rows: Vec<Row>) {
 }
 
 #[test]
-fn what_a_request_may_hold() {
+fn requests_have_the_outcomes_of_the_table() {
     compare("## To a server", input::request::rows());
 }
 
 #[test]
-fn what_a_response_may_hold() {
+fn responses_have_the_outcomes_of_the_table() {
     compare("## To a client", input::response::rows());
 }
 
 #[test]
-fn what_a_load_report_may_hold() {
+fn load_reports_have_the_outcomes_of_the_table() {
     compare("## Load reports, to a collector", input::loads::reports());
 }
 
 #[test]
-fn what_an_answer_to_a_load_report_may_hold() {
+fn responses_to_load_reports_have_the_outcomes_of_the_table() {
     compare("## Answers to load reports, to a reporter", input::loads::answers());
 }
 
 /// Checks the messages for the sender and its operator.
 #[test]
-fn refusals_say_what_is_wrong() {
+fn refusal_messages_describe_the_error() {
     let said: Vec<String> = input::request::messages();
     let expected = [
         "peer misbehaved: the first request on a stream must carry a node with an id",

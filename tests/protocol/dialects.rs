@@ -44,7 +44,7 @@ fn presets(side: &str) -> BTreeSet<(String, String)> {
 }
 
 #[test]
-fn the_table_is_what_the_presets_do() {
+fn the_table_of_dialects_matches_the_presets() {
     for side in ["client", "server"] {
         assert_eq!(table(side), presets(side), "{side}");
         assert!(table(side).len() >= 3, "{side}: is anything read?");

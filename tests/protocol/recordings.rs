@@ -63,7 +63,7 @@ fn the_server_machine_understands_real_clients() {
 
 /// The client machine sends what the real client sent, per type.
 #[test]
-fn the_client_machine_speaks_as_real_clients_do() {
+fn the_client_machine_sends_what_real_clients_send() {
     let mut all = (0, 0);
     play_all("client", |recording| {
         let (equal, crossed) =

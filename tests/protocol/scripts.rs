@@ -14,7 +14,7 @@ fn scripts(folder: &Path) -> Vec<PathBuf> {
 
 /// `SCRIPT=part-of-a-name` selects scripts; `BLESS=1` writes the output of the machines into the scripts.
 #[test]
-fn every_story_goes_as_it_is_told() {
+fn every_script_replays_as_written() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/protocol/scripts");
     let only = env::var("SCRIPT").unwrap_or_default();
     let all = ["server", "client", "servers"].into_iter().flat_map(|side| scripts(&folder.join(side)));

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claimed_length_reserves_nothing_of_the_heap() {
+    fn a_long_claimed_length_reserves_only_64_kib_at_first() {
         let mut block = Block::default();
         block.extend(b"abc", 1 << 30);
         let Block::Heap(bytes) = block else { panic!("little has come") };

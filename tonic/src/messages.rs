@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_or_cut_or_compressed_is_an_error() {
+    fn a_message_that_is_too_long_truncated_or_compressed_is_an_error() {
         let cases: [(&[u8], Code, &str); 5] = [
             (b"\0\0\0\0\x04abcd", Code::ResourceExhausted, "a tale of 4 bytes, limit 3"),
             (b"\0\0\0\0\x03ab", Code::Internal, "the tales end in the middle of a message"),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_takes_its_block_along() {
+    fn a_taken_message_leaves_no_bytes_in_the_reader() {
         let mut reader = Messages::new("tale", 1 << 30);
         let long = vec![7; (3 << 16) + 1];
         reader.rest = [&b"\0\0\x03\0\x01"[..], &long].concat().into();

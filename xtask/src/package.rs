@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_are_publishable_unless_they_say_otherwise() {
+    fn members_are_publishable_unless_their_publish_list_is_empty() {
         let metadata = serde_json::json!({ "packages": [
             { "name": "library", "publish": null, "manifest_path": "/w/Cargo.toml" },
             { "name": "tool", "publish": [], "manifest_path": "/w/tool/Cargo.toml" },

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_generated_code_is_what_the_protos_say() {
+    fn the_generated_code_is_up_to_date_with_the_protos() {
         for protos in &ALL {
             let committed = fs::read_to_string(protos.generated()).expect(protos.generated);
             assert!(protos.generate().expect("protos compile") == committed, "run `cargo xtask protos`");

@@ -402,7 +402,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_are_read() {
+    fn client_steps_are_parsed() {
         let Ok(Step::Send(send)) = step("S> T {a@1,b!,c^} rm[d] wrapped ttl=1s n=\"\" open $1") else {
             panic!("a step")
         };
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_parsed_step_is_written_back_unchanged() {
         for line in ["want T -a +a +*", "S> cds {a@1,b!,c^} rm[d]", "S> eds {}", "cut", "cut connection", "barrier"] {
             assert_eq!(step(line).ok().as_ref().and_then(write_step).as_deref(), Some(line));
         }
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_are_named() {
+    fn parse_errors_quote_the_invalid_word() {
         assert_eq!(step("S> T {a}"), Err("\"a\" has no content: NAME@REVISION, NAME! or NAME^".into()));
         assert_eq!(step("cut hard"), Err("\"hard\" is no end".into()));
         assert_eq!(step("C~ T ack=1"), Err("\"1\" is no $NAME".into()));

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_told_what_changes() {
+    fn commands_receive_each_change_in_environment_variables() {
         let log = std::env::temp_dir().join(format!("xds-conformance-exec-test-{}", std::process::id()));
         let (put, delete) = (
             format!("echo put $XC_NAME $XC_REV >> {0}; grep -c connectTimeout $XC_FILE >> {0}", log.display()),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_fails_says_why() {
+    fn a_failed_command_is_reported_with_its_status_and_stderr() {
         let mut exec = Exec::new("echo no cluster >&2; exit 3", "true").expect("a folder");
         let why = exec.apply(&[op(1)]).expect_err("a failure").0;
         assert_eq!(why, "echo no cluster >&2; exit 3: exit status: 3: no cluster");

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_one_call() {
+    fn operations_applied_together_are_one_call() {
         let refusal = field(2, b"no room");
         let (address, service) = service(vec![vec![8, 1], refusal, vec![8, 1]]);
         let mut control = Grpc::new(address.as_str()).expect("a runtime");
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_service_cannot_do_is_refused() {
+    fn unsupported_operations_and_an_unreachable_service_are_errors() {
         let mut control = Grpc::new("127.0.0.1:1").expect("a runtime");
         let only = Trouble("the control service puts and deletes only".into());
         assert_eq!(control.apply(&[Op::Restart]), Err(only));

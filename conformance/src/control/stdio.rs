@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn an_adapter_that_does_not_start_says_why() {
+    fn a_failed_adapter_start_is_reported_with_its_cause() {
         assert_eq!(shell("echo sorry >&2; exit 1").map(|_| ()), Err(Trouble("the adapter has ended:\nsorry".into())));
         let other = shell("echo hello").map(|_| ()).expect_err("not ready").0;
         assert!(other.starts_with("the adapter says \"hello\""), "{other}");
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn several_changes_are_a_batch() {
+    fn each_operation_is_encoded_as_a_json_object() {
         let ops = [put(), Op::Delete { type_url: "t".into(), name: "b".into() }];
         let all: Vec<Value> = ops.iter().flat_map(lines).collect();
         assert_eq!(all[0]["any"], STANDARD.encode(crate::resource::body(xds_machine::type_url::CLUSTER, "a", 1)));

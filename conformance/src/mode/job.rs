@@ -201,7 +201,7 @@ mod tests {
     use crate::suite;
 
     #[test]
-    fn the_first_failure_has_ended_the_server() {
+    fn the_first_failure_is_blamed_when_the_server_is_gone() {
         let story = &suite::server().expect("stories")[0].1;
         let failed = |why: &str| {
             let outcome = Outcome { verdict: Verdict::Fail, why: why.into(), ladder: Vec::new() };

@@ -126,12 +126,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_is_in_words() {
+    fn a_grpc_status_message_is_percent_decoded() {
         assert_eq!(unescape("no%20type, 100%"), "no type, 100%");
     }
 
     #[test]
-    fn messages_come_in_pieces() {
+    fn messages_are_reassembled_from_fragments() {
         let all = [frame(b"abc"), frame(b""), frame(b"d")].concat();
         let (mut buffer, mut messages) = (BytesMut::new(), Vec::new());
         for byte in all {

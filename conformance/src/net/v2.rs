@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_version_2() {
+    fn v3_type_urls_convert_to_v2_paths_and_type_urls_and_back() {
         let ads = "/envoy.service.discovery.v2.AggregatedDiscoveryService/DeltaAggregatedResources";
         assert_eq!(path(Variant::Delta, None).as_deref(), Some(ads));
         let eds = path(Variant::Sotw, Some(type_url::ENDPOINT));

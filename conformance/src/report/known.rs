@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns() {
+    fn a_glob_covers_ids_with_or_without_their_prefix() {
         let covers = |pattern: &str, id| Glob::new(pattern).covers(id, Variant::Delta);
         assert!(covers("server/delta/missing", "server/delta/missing"));
         assert!(covers("delta/re*", "server/delta/resubscribe"));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_reasons() {
+    fn a_known_failures_file_is_parsed_with_variants_and_comments() {
         let known: KnownFailures = "# all\n\nbase/push delta # never pushes\n".parse().expect("a file");
         assert!(known.covers("server/base/push", Variant::Delta) && !known.covers("server/base/push", Variant::Sotw));
         let wrong = "a\nbase/push twice".parse::<KnownFailures>();

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn exit_codes() {
+    fn the_exit_code_depends_on_verdicts_levels_and_known_failures() {
         use Level::{May, Must, Should};
         use Verdict::{Fail, Inconclusive, Pass, Unsupported};
         assert_eq!(report(&[("a", Must, Pass), ("b", Should, Fail), ("c", Must, Inconclusive)]).exit_code(), 0);
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_forms_of_a_report() {
+    fn a_report_is_written_as_json_junit_html_matrix_and_summary() {
         let report = report(&[("server/x", Level::Must, Verdict::Fail), ("server/y", Level::May, Verdict::Pass)]);
         let json = to_json(&report);
         assert_eq!(json["cases"][0]["verdict"], "fail");

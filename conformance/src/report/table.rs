@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_is_a_line_that_names_what_failed() {
+    fn each_report_is_a_table_row_that_names_its_failed_cases() {
         let case = |id: &str, verdict: &str, level: &str| json!({"id": id, "variant": "delta", "verdict": verdict, "level": level});
         let cases = [
             case("server/b/x", "fail", "SHOULD"),

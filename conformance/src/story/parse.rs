@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_story_is_read() {
+    fn a_story_is_parsed() {
         let text = format!("{HEADER}types eds\nneed ttl\n# a comment\nworld put T a 1\nsotw C> T [a,*] ack=$1 # so\n");
         let story = story(&text, Variant::Sotw, step).expect("a story");
         assert_eq!((story.id.as_str(), story.level, story.types.len()), ("server/x", Level::Must, 1));
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_parsed_story_is_written_back_unchanged() {
         let sotw = "world put cds a 1\nworld batch \"put eds a 2 alias=b\" \"delete cds a\"\nstream 2\n\
                     C> cds [a,*] ack resume\nC> untyped [] nack=$1\nack cds\nnack\ncut\nhear\nrest\n";
         let delta = "C> cds irv{a:$1} +a +* -b nack\nC> cds +a resume=older\nworld restart\n";
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_name_the_line() {
+    fn parse_errors_name_the_line() {
         assert_eq!(fault("jump"), "line 6: \"jump\" is no step");
         assert_eq!(fault("C> T"), "line 6: a SotW request has a list");
         assert_eq!(fault("C> T [a"), "line 6: a quote or a bracket is not closed");

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_are_judged() {
+    fn violations_by_client_and_server_are_reported_live_and_from_a_recording() {
         let lines = Arc::new(Mutex::new(Vec::new()));
         let mut judge = Judge::new("tap", Some(Recorder::new(Lines(lines.clone()))), |_| {});
         let method = Method { variant: Variant::Sotw, type_url: None };

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_that_is_none_is_named() {
+    fn an_invalid_line_of_a_recording_is_reported_with_its_number() {
         let judge = |text: &str| read(text, &mut Judge::new("judge", None, |_| {})).expect_err("a wrong line");
         let open = r#"{"kind":"stream_open","stream":1,"method":"/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources"}"#;
         assert_eq!(judge("{}"), "line 1: kind is missing");

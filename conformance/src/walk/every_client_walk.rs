@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_come_first_and_each_is_said_once() {
+    fn walks_are_enumerated_once_each_and_shortest_first() {
         let all = written(Variant::Delta, "eds", false, 2);
         let after = ["want eds +b", "want eds -a", "S> eds {a@2}", "barrier; S> eds {a!}", "S> eds {} rm[a]", "cut"];
         assert_eq!(all[0], "want eds +a; barrier");
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_wildcard_brings_has_a_name() {
+    fn a_response_to_the_wildcard_contains_a_named_resource() {
         let all = written(Variant::Sotw, "cds", true, 2);
         assert_eq!(all[..2], ["want cds +*; barrier", "want cds +a; barrier"]);
         assert!(all.contains(&"want cds +*; S> cds {b@2}; barrier".to_owned()), "{all:?}");

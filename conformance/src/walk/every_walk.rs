@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_come_first_and_each_is_said_once() {
+    fn walks_are_enumerated_once_each_and_shortest_first() {
         let all = written(Variant::Delta, "eds", false, 2);
         let first = "world put eds a 1; C> eds +a resume; rest";
         assert_eq!((all[0].as_str(), all[1].as_str()), (first, "world put eds a 1; C> eds +z resume; rest"));
@@ -264,14 +264,14 @@ mod tests {
     }
 
     #[test]
-    fn a_type_with_a_wildcard_is_walked_with_it() {
+    fn walks_of_a_wildcard_type_use_the_wildcard_and_one_name() {
         let all = written(Variant::Sotw, "cds", true, 1);
         let lists = ["C> cds []", "C> cds [*]", "C> cds [a]", "C> cds [*,a]"];
         assert_eq!(all, lists.map(|list| format!("world put cds a 1; {list} resume; rest")));
     }
 
     #[test]
-    fn what_begins_as_a_failure_is_needless() {
+    fn walks_that_begin_with_a_failed_walk_are_needless() {
         let walks = EveryWalk::new(&[Variant::Delta], &["eds".into()], &[], true, 2);
         walks.fails(1);
         let left: Vec<usize> = (0..walks.number(0)).filter(|number| !walks.is_needless(*number)).collect();

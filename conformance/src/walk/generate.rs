@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_is_of_its_seed_and_a_story_that_can_be_read_again() {
+    fn a_walk_is_determined_by_its_seed_and_its_story_round_trips() {
         for (variant, seed) in
             [Variant::Sotw, Variant::Delta].into_iter().flat_map(|of| (0..50).map(move |seed| (of, seed)))
         {

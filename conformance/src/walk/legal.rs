@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_wanted() {
+    fn a_bad_resource_is_kept_only_for_a_settled_subscription() {
         assert_eq!(of("want cds +a\nbarrier\nS> cds {a!,b!}")[2], "S> cds {a!,b@1}");
         assert_eq!(of("want cds +*\nbarrier\nS> cds {b!}")[2], "S> cds {b!}");
         assert_eq!(of("want cds +a\nS> cds {a!}")[1], "S> cds {a@1}");

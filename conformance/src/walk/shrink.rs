@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_needed_stays_in_its_order() {
+    fn shrinking_keeps_the_needed_items_in_order() {
         let mut plays = 0;
         let needed = |list: &[u32]| {
             plays += 1;
@@ -39,14 +39,14 @@ mod tests {
     }
 
     #[test]
-    fn one_that_needs_another_is_tried_again() {
+    fn an_item_is_tried_again_after_another_item_was_removed() {
         // 1 can be left out only once 2 is left out.
         let fails = |list: &[u32]| Some(list.contains(&0) && (list.contains(&1) || !list.contains(&2)));
         assert_eq!(shrink(vec![0, 1, 2], fails), [0]);
     }
 
     #[test]
-    fn the_end_of_the_time_leaves_what_was_found() {
+    fn a_time_out_returns_the_shortest_list_found_so_far() {
         let mut left = 3;
         let fails = |list: &[u32]| {
             left -= 1;

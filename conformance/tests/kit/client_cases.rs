@@ -67,7 +67,7 @@ fn every_case_passes_with_this_projects_client() {
 }
 
 #[test]
-fn every_case_passes_with_the_dialects_of_this_projects_client() {
+fn every_case_of_level_must_passes_with_each_dialect_of_this_projects_client() {
     let mut all = Vec::new();
     for dialect in [Dialect::Envoy, Dialect::Grpc, Dialect::Istio] {
         for variant in VARIANTS {
@@ -153,7 +153,7 @@ fn every_case_fails_with_the_defect_that_it_is_for() {
 }
 
 #[test]
-fn every_case_has_a_defect_or_only_informs() {
+fn every_case_has_a_seeded_defect_unless_its_level_is_may() {
     for variant in VARIANTS {
         for story in xds_conformance::client::suite::client(variant).expect("stories") {
             let id = story.id.strip_prefix("client/").expect("the prefix");
@@ -164,7 +164,7 @@ fn every_case_has_a_defect_or_only_informs() {
 }
 
 #[test]
-fn what_the_text_leaves_open_is_never_a_failure() {
+fn cases_of_level_may_never_fail_with_a_seeded_defect() {
     for variant in VARIANTS {
         for (_, sotw, delta) in TABLE {
             let wrong = if variant == Variant::Sotw { *sotw } else { *delta };

@@ -52,7 +52,7 @@ pub(crate) fn rules_of(number: usize, start: impl Fn(Variant) -> Box<dyn ClientP
 }
 
 #[test]
-fn no_walk_complains_of_other_correct_clients() {
+fn walks_report_no_violation_by_other_correct_clients() {
     for style in client_styles() {
         let start = |variant| Box::new(PlainClient::new(variant, style, &[])) as Box<dyn ClientPeer>;
         let rows = walk_with(100, start);
@@ -61,7 +61,7 @@ fn no_walk_complains_of_other_correct_clients() {
 }
 
 #[test]
-fn no_walk_complains_of_this_projects_client() {
+fn walks_report_no_violation_by_this_projects_client() {
     for (dialect, number) in
         [(Dialect::Spec, 4_000), (Dialect::Envoy, 400), (Dialect::Grpc, 400), (Dialect::Istio, 400)]
     {
@@ -127,7 +127,7 @@ pub(crate) const FOUND: &[(Wrong, &str)] = &[
 ];
 
 #[test]
-fn what_walks_find_of_the_seeded_defects_of_clients() {
+fn walks_find_exactly_the_expected_seeded_defects_of_clients() {
     let mut faults = Vec::new();
     for wrong in crate::client_cases::TABLE.iter().flat_map(|(_, sotw, delta)| [*sotw, *delta]) {
         assert!(FOUND.iter().any(|(known, _)| *known == wrong), "{wrong:?} is not in the table");

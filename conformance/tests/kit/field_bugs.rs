@@ -120,7 +120,7 @@ fn with_each_bug_exactly_the_named_cases_fail() {
 
 /// go-control-plane 2b88c16, as observed through its real server. All its other behaviour is a choice, and never fails.
 #[test]
-fn of_an_imitation_of_go_control_plane_exactly_the_expected_cases_fail() {
+fn an_imitation_of_go_control_plane_fails_exactly_the_expected_cases() {
     // Endpoints are not sent again after their cluster changed.
     let linear = [Bug::NoWarming];
     assert_eq!(failures(&linear, Variant::Sotw), ["ads/warming"]);

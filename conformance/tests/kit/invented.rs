@@ -100,7 +100,7 @@ fn fault(what: &str, [sotw, delta]: [Vec<String>; 2], walks: &BTreeSet<String>, 
 }
 
 #[test]
-fn what_finds_invented_defects_of_servers() {
+fn invented_server_defects_are_found_by_exactly_the_expected_cases_and_rules() {
     let of = |(bug, expected): &(Bug, Found)| {
         let cases = [Variant::Sotw, Variant::Delta].map(|variant| field_bugs::failures(&[*bug], variant));
         let rules = walks::rules_of(100, || Plain::with(&[*bug]));
@@ -111,7 +111,7 @@ fn what_finds_invented_defects_of_servers() {
 }
 
 #[test]
-fn what_finds_invented_defects_of_clients() {
+fn invented_client_defects_are_found_by_exactly_the_expected_cases_and_rules() {
     let of = |(bug, expected): &(ClientBug, Found)| {
         let cases = [Variant::Sotw, Variant::Delta].map(|variant| client_field_bugs::failures(*bug, variant));
         let start =

@@ -27,7 +27,7 @@ fn example(name: &str) -> String {
 }
 
 #[test]
-fn wrong_usage_ends_with_2() {
+fn wrong_usage_exits_with_code_2() {
     let missing = run(&["server"]);
     assert_eq!((missing.status.code(), stderr(&missing)), (Some(2), "xds-conformance: --address is missing\n".into()));
     let control = run(&["server", "--address", "127.0.0.1:1", "--control", "magic"]);
@@ -55,7 +55,7 @@ fn every_case_passes_against_this_projects_control_plane() {
 }
 
 #[test]
-fn wrong_usage_of_the_client_mode_ends_with_2() {
+fn wrong_usage_of_the_client_mode_exits_with_code_2() {
     let envoy = run(&["client", "--induced", "reference", "--envoy", "v2", "--", "true"]);
     let known = "ads-sotw, ads-delta, sotw, delta, ads-sotw-unified, ads-delta-unified";
     assert_eq!(stderr(&envoy), format!("xds-conformance: --envoy v2: it is one of {known}\n"));
@@ -85,7 +85,7 @@ fn cases_pass_with_this_projects_client_over_sockets() {
 }
 
 #[test]
-fn a_recording_is_judged() {
+fn the_judge_mode_passes_fails_or_refuses_a_recording() {
     let eds = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
     let ads = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
     let node = Some(Node { id: "n".into(), ..Node::default() });
@@ -132,7 +132,7 @@ fn a_recording_is_judged() {
 }
 
 #[test]
-fn watching_judges_what_comes_and_changes_nothing() {
+fn the_watch_mode_judges_the_responses_of_both_variants() {
     let mut adapter =
         Command::new(example("adapter")).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the adapter");
     let mut lines = BufReader::new(adapter.stdout.take().expect("its output")).lines();

@@ -73,7 +73,7 @@ fn rules(rows: &[Row]) -> BTreeSet<&str> {
 }
 
 #[test]
-fn no_short_walk_complains_of_a_correct_server() {
+fn short_walks_report_no_violation_by_a_correct_server() {
     let rows = walk(4, || of_memory(Faultless));
     assert_silent(&rows, "this project's");
     assert!(rows[0].why.ends_with("all sequences of up to 4 operations"), "{}", rows[0].why);
@@ -84,7 +84,7 @@ fn no_short_walk_complains_of_a_correct_server() {
 }
 
 #[test]
-fn no_short_walk_complains_of_a_correct_client() {
+fn short_walks_report_no_violation_by_a_correct_client() {
     assert_silent(&walk_client(5, |variant| ours(variant, client_memory::Faultless)), "this project's");
     for style in client_styles() {
         let start = |variant| Box::new(PlainClient::new(variant, style, &[])) as Box<dyn ClientPeer>;
@@ -93,7 +93,7 @@ fn no_short_walk_complains_of_a_correct_client() {
 }
 
 #[test]
-fn what_the_time_did_not_suffice_for_is_said() {
+fn short_walks_cut_off_by_the_time_limit_are_reported_as_inconclusive() {
     let connect = |_| Ok(Box::new(of_memory(Faultless)) as Box<dyn Peer>);
     let arena = Arena::new(&connect, "k-", None);
     let walks = EveryWalk::new(&VARIANTS, &names(&["cds"]), &names(&["cds"]), true, 2);
@@ -107,7 +107,7 @@ fn what_the_time_did_not_suffice_for_is_said() {
 }
 
 #[test]
-fn a_violation_is_as_short_as_it_can_be() {
+fn a_violation_is_reported_with_the_shortest_story() {
     let rows = walk(3, || of_memory(Seeded::new(Wrong::IgnoresResubscribe)));
     let row = rows.iter().find(|row| row.verdict == Verdict::Fail).expect("the violation");
     assert!(row.why.contains(" begin as one that failed)"), "{}", row.why);
@@ -183,7 +183,7 @@ const FOUND: &[(Wrong, &[&str])] = &[
 ];
 
 #[test]
-fn what_short_walks_find_of_the_seeded_defects() {
+fn short_walks_find_exactly_the_expected_seeded_defects_of_servers() {
     let mut faults = Vec::new();
     for (wrong, found) in FOUND {
         let rows = walk(3, || of_memory(Seeded::new(*wrong)));
@@ -250,7 +250,7 @@ const FOUND_OF_CLIENTS: &[(client_defects::Wrong, &[&str])] = &[
 ];
 
 #[test]
-fn what_short_walks_find_of_the_seeded_defects_of_clients() {
+fn short_walks_find_exactly_the_expected_seeded_defects_of_clients() {
     let mut faults = Vec::new();
     for (wrong, found) in FOUND_OF_CLIENTS {
         let rows = walk_client(3, |variant| ours(variant, client_defects::Seeded::new(*wrong)));

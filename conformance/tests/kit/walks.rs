@@ -54,7 +54,7 @@ pub(crate) fn rules_of<P: Peer + 'static>(number: usize, connect: impl Fn() -> P
 }
 
 #[test]
-fn no_walk_complains_of_this_projects_server() {
+fn walks_report_no_violation_by_this_projects_server() {
     for variant in [Variant::Sotw, Variant::Delta] {
         let rows = walk(&[variant], 2_000, || Memory::new(Faultless));
         assert_eq!((rows[0].id.as_str(), rows[0].verdict), ("walk/all", Verdict::Pass), "{}", shown(&rows));
@@ -63,7 +63,7 @@ fn no_walk_complains_of_this_projects_server() {
 }
 
 #[test]
-fn no_walk_complains_of_another_correct_server() {
+fn walks_report_no_violation_by_other_correct_servers() {
     for style in styles() {
         let rows = walk(&[Variant::Sotw, Variant::Delta], 200, || Plain::new(style));
         assert_eq!((rows[0].id.as_str(), rows[0].verdict), ("walk/all", Verdict::Pass), "{style:?}\n{}", shown(&rows));
@@ -136,7 +136,7 @@ pub(crate) const FOUND: &[(Wrong, &str)] = &[
 ];
 
 #[test]
-fn what_walks_find_of_the_seeded_defects() {
+fn walks_find_exactly_the_expected_seeded_defects_of_servers() {
     let mut faults = Vec::new();
     for (_, wrong) in crate::cases::TABLE {
         assert!(FOUND.iter().any(|(known, _)| known == wrong), "{wrong:?} is not in the table");
@@ -153,7 +153,7 @@ fn what_walks_find_of_the_seeded_defects() {
 }
 
 #[test]
-fn a_violation_is_small_sure_and_can_be_played_again() {
+fn a_violation_is_shrunk_and_its_story_reproduces_it() {
     let connect = |_| Ok(Box::new(Memory::new(Seeded::new(Wrong::IgnoresResubscribe))) as Box<dyn Peer>);
     let arena = Arena::new(&connect, "k-", None);
     let (rows, findings) = walk::run(&arena, &walks(&[Variant::Delta], 1), limits(100));
@@ -172,7 +172,7 @@ fn a_violation_is_small_sure_and_can_be_played_again() {
 }
 
 #[test]
-fn a_claim_of_an_earlier_stream_is_worth_what_its_version_stood_for() {
+fn a_change_after_a_claimed_version_must_be_sent_on_the_next_stream() {
     let text = "case x\nlevel MUST\nrule R-1\nsentence s\nvariants delta\n\nworld put cds a 1\nC> cds +*\nhear\nack cds\n\
                 cut\nworld put cds a 2\nC> cds +* resume\nrest\n";
     let story = Story::parse(text, Variant::Delta).expect("a story");
@@ -198,7 +198,7 @@ impl Defect for Once {
 }
 
 #[test]
-fn what_does_not_come_again_three_times_is_no_violation() {
+fn a_violation_not_reproduced_three_times_is_only_noted() {
     let done = Arc::new(AtomicBool::new(false));
     let rows = walk(&[Variant::Sotw], 20, || Memory::new(Once(done.clone())));
     assert_eq!((rows[0].id.as_str(), rows[0].verdict), ("walk/all", Verdict::Pass));

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_waiter_follows_its_task_and_its_list() {
+    fn a_waiter_that_waits_again_replaces_its_task_and_its_list() {
         let (old, new, [a, b]) = (Wakers::new(), Wakers::new(), [(); 2].map(|()| Arc::<Count>::default()));
         let mut waiter = Waiter::new();
         waiter.wait(&old, &a.clone().into());

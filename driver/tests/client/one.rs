@@ -47,7 +47,7 @@ fn drive<V: Both>(network: &Network) {
 }
 
 #[test]
-fn it_keeps_the_rules() {
+fn the_client_driver_passes_the_driver_check_in_both_variants() {
     assert_eq!(check_driver::<Sotw>(|network| drive::<Sotw>(&network)), Ok(()));
     assert_eq!(check_driver::<Delta>(|network| drive::<Delta>(&network)), Ok(()));
 }
@@ -152,7 +152,7 @@ fn only_a_response_resets_the_backoff_and_a_ttl_expires_without_a_stream() {
 
 /// A verdict that comes late, without an action before it, is sent, and brings the next update.
 #[test]
-fn late_verdicts_go_out_and_bring_the_next_update() {
+fn a_late_verdict_is_sent_and_releases_the_next_update() {
     #[derive(Default)]
     struct Late {
         given: RefCell<Vec<xds_machine::client::Update>>,
@@ -194,7 +194,7 @@ fn late_verdicts_go_out_and_bring_the_next_update() {
 
 /// A sink that fails does not hide the status with which the inbound half ends; without one, the sink's error counts.
 #[test]
-fn a_broken_sink_leaves_the_server_time_for_its_last_words() {
+fn a_sink_error_is_the_reason_for_the_end_unless_the_server_sends_a_status() {
     use futures_util::{sink, stream};
     let (clock, mut client) = (Clock::default(), client(&["a"]));
     let mut app = |_: &mut Client<Delta>, _: Action| None;

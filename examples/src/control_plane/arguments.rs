@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_of_a_node_that_name_a_group() {
+    fn group_by_accepts_cluster_id_and_metadata_keys() {
         let by = |what| parse(&["--group-by", what]).map(|arguments| arguments.group_by);
         assert_eq!(by("cluster"), Ok(Some(GroupBy::Cluster)));
         assert_eq!(by("id"), Ok(Some(GroupBy::Id)));
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn an_etcd_is_instead_of_a_folder() {
+    fn the_etcd_option_excludes_a_folder_and_its_options_are_checked() {
         let etcd = parse(&["--etcd", "a:1,https://b:2"]).expect("an etcd").etcd;
         assert_eq!((etcd.name().as_str(), etcd.prefix.as_str()), ("http://a:1,https://b:2", "/xds"));
         let error = parse(&["--etcd", "a:1", "--resources", "dir"]).expect_err("both");

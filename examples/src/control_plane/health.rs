@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ready_once_known_and_then_for_good() {
+    fn readiness_begins_with_the_first_complete_read_and_is_never_lost() {
         let health = Health::new("dir".into());
         assert_eq!(health.ready(), (StatusCode::SERVICE_UNAVAILABLE, "not all of dir could be read yet\n".into()));
         health.note(true, true);

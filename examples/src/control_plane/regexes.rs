@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn complete_strings_match() {
+    fn a_regex_has_to_match_the_complete_string() {
         let is = |pattern: &str, text: &str| compile(pattern).expect("an expression")(text);
         assert!(is("a|b", "a") && is("a|b", "b") && !is("a|b", "ab") && !is("a", "xa"));
         assert!(is("n[0-9]+", "n12") && !is("n[0-9]+", "n12\n"));

@@ -129,7 +129,7 @@ mod tests {
 
     /// Time stands still, and passes at once when every task waits.
     #[tokio::test(start_paused = true)]
-    async fn a_name_is_resolved_again_after_failures_and_when_that_is_asked_for() {
+    async fn a_dns_name_is_resolved_again_after_failures_and_on_request() {
         let answers = Mutex::new(vec![
             Ok(vec![address(3)]),
             Err("away"),

@@ -12,7 +12,7 @@ use crate::messages::*;
 use crate::support::{ControlPlane, Dir, Peer};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_conversation_in_delta_and_what_is_logged() {
+async fn a_delta_conversation_is_served_and_logged() {
     let dir = Dir::new("cp-delta");
     dir.put("clusters.json", clusters(&[("c1", 1), ("c2", 1)]));
     dir.put("endpoints.json", endpoints(&["c1", "c2"]));
@@ -83,7 +83,7 @@ async fn a_conversation_in_delta_and_what_is_logged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_conversation_in_sotw() {
+async fn sotw_new_names_and_changes_are_answered_and_plain_nacks_are_not() {
     let dir = Dir::new("cp-sotw");
     dir.put("clusters.json", clusters(&[("c1", 1), ("c2", 1)]));
     dir.put("endpoints.json", endpoints(&["c1", "c2"]));
@@ -127,7 +127,7 @@ async fn a_conversation_in_sotw() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_services_of_the_types() {
+async fn the_services_of_single_types_are_served() {
     let dir = Dir::new("cp-single");
     dir.put("all.json", clusters(&[("c1", 1)]));
     dir.put("endpoints.json", endpoints(&["c1"]));
@@ -142,7 +142,7 @@ async fn the_services_of_the_types() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rude_clients_hear_why_and_others_go_on() {
+async fn an_invalid_request_ends_its_stream_with_the_reason_and_no_other_stream() {
     let dir = Dir::new("cp-rude");
     dir.put("clusters.json", clusters(&[("c1", 1)]));
     let control_plane = ControlPlane::start(&dir);
@@ -183,7 +183,7 @@ async fn rude_clients_hear_why_and_others_go_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_reads_nothing_holds_up_nobody() {
+async fn a_stalled_client_delays_no_other_client_and_then_receives_the_latest_state() {
     let dir = Dir::new("cp-slow");
     let big = |timeout| {
         let clusters: Vec<Value> = (0..200)
@@ -250,7 +250,7 @@ async fn a_restart_changes_no_version() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_that_cant_be_parsed_sends_nothing() {
+async fn a_file_that_cannot_be_parsed_causes_no_response() {
     let dir = Dir::new("cp-broken");
     dir.put("clusters.json", clusters(&[("c1", 1)]));
     let control_plane = ControlPlane::start(&dir);

@@ -36,7 +36,7 @@ fn owned(resources: &[(&str, u8)], removed: &[&str]) -> (Vec<(String, u8)>, Vec<
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_group_sees_its_folder_on_top_of_what_all_see() {
+async fn resources_of_a_group_override_those_for_all_nodes() {
     let dir = Dir::new("cp-groups");
     dir.put("all.json", clusters(&[("a", 1), ("b", 1)]));
     fs::create_dir(dir.0.join("edge")).expect("a folder");
@@ -63,7 +63,7 @@ async fn a_group_sees_its_folder_on_top_of_what_all_see() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn folders_that_come_and_go_count_for_open_streams() {
+async fn added_and_removed_group_folders_take_effect_on_open_streams() {
     let dir = Dir::new("cp-groups-late");
     dir.put("all.json", clusters(&[("a", 1), ("b", 1)]));
     let control_plane = ControlPlane::start_with(&dir, &["--group-by", "cluster"]);
@@ -100,7 +100,7 @@ async fn folders_that_come_and_go_count_for_open_streams() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_the_flag_sub_folders_are_not_read() {
+async fn without_group_by_sub_folders_are_not_read() {
     let dir = Dir::new("cp-groups-off");
     dir.put("all.json", clusters(&[("a", 1)]));
     fs::create_dir(dir.0.join("edge")).expect("a folder");

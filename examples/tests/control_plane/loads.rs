@@ -64,7 +64,7 @@ fn row(zone: &str, priority: u32, [issued, ok, error, in_progress]: [u64; 4]) ->
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_are_asked_for_all_or_by_name() {
+async fn load_reports_are_requested_for_all_clusters_or_by_name() {
     let dir = Dir::new("cp-loads-asked");
     dir.put("clusters.json", clusters(&[("c1", 1), ("c2", 1)]));
     let control_plane = ControlPlane::start_with(&dir, &["--load-interval", "1500ms"]);
@@ -93,7 +93,7 @@ async fn clients_are_asked_for_all_or_by_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reports_are_logged_as_they_come() {
+async fn load_reports_are_logged_with_the_sums_of_each_cluster() {
     let dir = Dir::new("cp-loads-logged");
     let control_plane = ControlPlane::start(&dir);
     // The client was not asked, and reports from the first message on.
@@ -136,7 +136,7 @@ async fn reports_are_logged_as_they_come() {
 
 /// `xds_client --load-report`: lines become calls, and the last report is sent at SIGTERM.
 #[test]
-fn lines_of_standard_input_are_reported() {
+fn calls_on_standard_input_are_reported_and_the_last_report_is_sent_at_the_end() {
     let dir = Dir::new("cp-loads-client");
     let control_plane = ControlPlane::start_with(&dir, &["--load-interval", "1s"]);
     let mut command = Command::new(env!("CARGO_BIN_EXE_xds_client"));

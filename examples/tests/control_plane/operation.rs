@@ -15,7 +15,7 @@ use crate::messages::*;
 use crate::support::{ControlPlane, Dir, LONG, Peer, command};
 
 #[test]
-fn what_keeps_it_from_starting() {
+fn the_program_does_not_start_with_bad_arguments_a_missing_folder_or_a_taken_port() {
     let run = |arguments: &[&str]| command().args(arguments).output().expect("started");
     let misused = |arguments: &[&str], line: &str| {
         let output = run(arguments);
@@ -51,7 +51,7 @@ fn what_keeps_it_from_starting() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_loaded_and_what_changes_is_said() {
+async fn loaded_and_changed_files_are_logged() {
     let dir = Dir::new("cp-events");
     dir.put("clusters.json", clusters(&[("c1", 1), ("c2", 1)]));
     let control_plane = ControlPlane::start(&dir);
@@ -124,7 +124,7 @@ fn until_metric(address: &str, line: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn metrics_follow_what_happens() {
+async fn metrics_count_streams_requests_responses_and_verdicts() {
     let dir = Dir::new("cp-metrics");
     dir.put("clusters.json", clusters(&[("c1", 1), ("c2", 1)]));
     let address = free_address();
@@ -173,7 +173,7 @@ async fn metrics_follow_what_happens() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_sent_again_without_a_change_is_not_measured() {
+async fn a_resource_sent_again_without_a_change_is_not_measured() {
     let dir = Dir::new("cp-measured");
     dir.put("clusters.json", clusters(&[("c1", 1)]));
     let address = free_address();
@@ -201,7 +201,7 @@ async fn what_is_sent_again_without_a_change_is_not_measured() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ready_only_when_all_was_read_once_and_still_when_the_folder_is_away() {
+async fn the_program_is_ready_once_all_files_were_read_and_stays_ready_without_the_folder() {
     let dir = Dir::new("cp-ready");
     dir.put("broken.json", "{");
     let address = free_address();
@@ -318,7 +318,7 @@ async fn at_the_limit_of_open_files_connections_are_refused_with_one_line() {
 }
 
 #[test]
-fn text_is_for_people() {
+fn the_default_log_is_text() {
     let dir = Dir::new("cp-text");
     dir.put("clusters.json", clusters(&[("c1", 1)]));
     let mut child = command()

@@ -134,7 +134,7 @@ async fn is_refused(connected: io::Result<TlsStream<TcpStream>>) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn streams_over_tls_and_nothing_without() {
+async fn streams_are_served_over_tls_and_plain_connections_are_refused() {
     let stage = Stage::new("cp-tls");
     let control_plane = stage.start(&[]);
     assert!(is_served(stage.channel(&control_plane.address, None).await).await);
@@ -154,7 +154,7 @@ async fn streams_over_tls_and_nothing_without() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_clients_of_the_authority_are_let_in() {
+async fn only_clients_with_a_certificate_of_the_authority_are_served() {
     let stage = Stage::new("cp-mtls");
     let ca = stage.path("ca.pem");
     let control_plane = stage.start(&["--tls-client-ca", &ca]);
@@ -168,7 +168,7 @@ async fn only_clients_of_the_authority_are_let_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn new_connections_use_a_changed_certificate_and_a_bad_one_changes_nothing() {
+async fn new_connections_use_a_changed_certificate_unless_it_is_invalid() {
     let stage = Stage::new("cp-tls-change");
     let control_plane = stage.start(&[]);
     let first = stage.shown(&control_plane.address).await;
@@ -194,7 +194,7 @@ async fn new_connections_use_a_changed_certificate_and_a_bad_one_changes_nothing
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_changed_authority_counts_for_new_clients() {
+async fn a_changed_client_authority_applies_to_new_connections() {
     let stage = Stage::new("cp-mtls-change");
     let ca = stage.path("ca.pem");
     let control_plane = stage.start(&["--tls-client-ca", &ca]);
@@ -209,7 +209,7 @@ async fn a_changed_authority_counts_for_new_clients() {
 }
 
 #[test]
-fn bad_files_at_the_start_are_named() {
+fn an_invalid_tls_file_prevents_the_start_and_is_named() {
     let stage = Stage::new("cp-tls-bad");
     let fails = |files: [&str; 3], line: String| {
         let [cert, key, ca] = files.map(|file| stage.path(file));
@@ -246,7 +246,7 @@ fn poll(address: &str, arguments: &[&str]) -> Value {
 }
 
 #[test]
-fn polls_over_tls_with_a_certificate_and_nothing_without() {
+fn polls_over_tls_need_a_client_certificate_and_a_trusted_server() {
     let stage = Stage::new("cp-tls-rest");
     let (ca, cert, key) = (stage.path("ca.pem"), stage.path("client.pem"), stage.path("client.key"));
     let client = stage.authority.sign("client");

@@ -72,7 +72,7 @@ impl Drop for Followed {
 }
 
 #[tokio::test]
-async fn a_watch_goes_on_after_the_revision_of_the_listing() {
+async fn a_watch_starts_after_the_revision_of_the_listing() {
     let mut etcd = Etcd::start().await;
     let mut followed = Followed::start(&[&etcd.url], &[]);
     let request = etcd.list(41, vec![kv("_", "a", cluster("a", 1), 9)]).await;
@@ -91,7 +91,7 @@ async fn a_watch_goes_on_after_the_revision_of_the_listing() {
 }
 
 #[tokio::test]
-async fn pages_are_of_one_revision_even_if_that_is_compacted_meanwhile() {
+async fn a_listing_is_of_one_revision_and_starts_again_after_a_compaction() {
     let mut etcd = Etcd::start().await;
     let mut followed = Followed::start(&[&etcd.url], &[]);
     let page = |etcd: &Etcd, kvs, more| Ok(RangeResponse { header: Some(etcd.header), kvs, more });
@@ -115,7 +115,7 @@ async fn pages_are_of_one_revision_even_if_that_is_compacted_meanwhile() {
 }
 
 #[tokio::test]
-async fn a_page_that_is_too_large_is_asked_for_in_parts() {
+async fn a_page_that_is_too_large_is_requested_again_with_half_the_limit() {
     let mut etcd = Etcd::start().await;
     let mut followed = Followed::start(&[&etcd.url], &[]);
     let (whole, answer) = etcd.range().await;
@@ -144,7 +144,7 @@ async fn fragments_of_a_revision_are_one_change() {
 }
 
 #[tokio::test]
-async fn a_compacted_history_is_answered_by_a_listing_whose_difference_counts() {
+async fn after_a_compaction_the_keys_are_listed_again_and_the_difference_is_reported() {
     let mut etcd = Etcd::start().await;
     let mut followed = Followed::start(&[&etcd.url], &[]);
     etcd.list(41, vec![kv("_", "a", cluster("a", 1), 9), kv("_", "b", cluster("b", 1), 9)]).await;
@@ -180,7 +180,7 @@ async fn after_an_outage_the_watch_goes_on_at_another_member() {
 }
 
 #[tokio::test]
-async fn an_etcd_that_lost_its_history_is_compared_as_a_whole() {
+async fn an_etcd_that_lost_its_history_is_listed_and_compared_completely() {
     let mut etcd = Etcd::start().await;
     let mut followed = Followed::start(&[&etcd.url], &[]);
     etcd.list(41, vec![kv("_", "a", cluster("a", 1), 9), kv("_", "b", cluster("b", 1), 9)]).await;
@@ -194,7 +194,7 @@ async fn an_etcd_that_lost_its_history_is_compared_as_a_whole() {
 }
 
 #[tokio::test]
-async fn an_etcd_that_is_not_there_at_first_is_waited_for() {
+async fn an_unreachable_member_is_reported_and_the_next_is_used() {
     let mut etcd = Etcd::start().await;
     let mut followed = Followed::start(&["http://127.0.0.1:1", &etcd.url], &[]);
     followed.is_there(false).await;

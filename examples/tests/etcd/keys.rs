@@ -25,7 +25,7 @@ fn a_transaction_is_one_change_and_the_last_event_of_a_key_counts() {
 }
 
 #[test]
-fn a_put_of_the_same_value_changes_nothing() {
+fn a_put_of_an_equal_value_is_no_change() {
     let mut keys = keys(false);
     keys.list(vec![kv("_", "a", cluster("a", 1), 2)], false);
     let news = keys.apply(vec![put("_", "a", r#"{"connectTimeout":"1s","name":"a"}"#, 3)]);
@@ -33,7 +33,7 @@ fn a_put_of_the_same_value_changes_nothing() {
 }
 
 #[test]
-fn of_a_listing_the_difference_alone_counts() {
+fn a_listing_reports_only_the_changed_keys() {
     let mut keys = keys(false);
     let all = |names: &[(&str, u8, i64)]| {
         names.iter().map(|(name, seconds, revision)| kv("_", name, cluster(name, *seconds), *revision)).collect()
@@ -47,7 +47,7 @@ fn of_a_listing_the_difference_alone_counts() {
 }
 
 #[test]
-fn of_a_bad_value_the_last_good_stays_and_without_one_nothing_is_known() {
+fn a_bad_value_keeps_the_last_good_one_or_leaves_the_key_unknown() {
     let mut keys = keys(false);
     let news = keys.list(vec![kv("_", "a", cluster("a", 1), 2), kv("_", "b", cluster("x", 1), 3)], false);
     assert_eq!(views(&news), ["_ a=1", "_ b unknown"]);
@@ -68,7 +68,7 @@ fn of_a_bad_value_the_last_good_stays_and_without_one_nothing_is_known() {
 }
 
 #[test]
-fn a_key_that_is_none_is_said_and_ignored() {
+fn a_malformed_key_is_reported_and_ignored() {
     let mut keys = keys(true);
     let mut odd = kv("_", "a", cluster("a", 1), 2);
     odd.key = "/xds/odd".into();
@@ -78,7 +78,7 @@ fn a_key_that_is_none_is_said_and_ignored() {
 }
 
 #[test]
-fn a_group_is_on_top_of_what_all_see() {
+fn keys_of_a_group_override_those_for_all_nodes() {
     let mut keys = keys(true);
     let all =
         vec![kv("_", "a", cluster("a", 1), 2), kv("_", "b", cluster("b", 1), 2), kv("edge", "b", cluster("b", 7), 2)];
@@ -97,7 +97,7 @@ fn a_group_is_on_top_of_what_all_see() {
 }
 
 #[test]
-fn without_groups_their_keys_are_not_even_read() {
+fn without_groups_keys_of_groups_are_ignored() {
     let mut keys = keys(false);
     let news = keys.list(vec![kv("edge", "b", "bad", 2)], false);
     assert!(news.complaints.is_empty() && news.views.is_empty(), "{news:?}");

@@ -24,7 +24,7 @@ fn files<const N: usize>(test: &str, files: [(&str, String); N]) -> [String; N] 
 }
 
 #[tokio::test]
-async fn mutual_tls() {
+async fn an_etcd_with_mutual_tls_is_followed_only_with_a_client_certificate() {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let ca = CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key")).expect("a certificate");

@@ -55,7 +55,7 @@ async fn no_call_is_lost_when_endpoints_clusters_and_routes_change() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn endpoints_take_turns() {
+async fn calls_alternate_between_the_endpoints() {
     let plane = Plane::start("turns");
     let (a, b) = (Backend::start("a").await, Backend::start("b").await);
     plane.serve("s", vec![eds("c")], vec![assignment("c", &[&[a.address, b.address]])]);
@@ -70,7 +70,7 @@ async fn endpoints_take_turns() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cluster_that_is_removed_fails_calls_until_it_is_back() {
+async fn a_removed_cluster_fails_calls_until_it_is_added_again() {
     let plane = Plane::start("removed");
     let a = Backend::start("a").await;
     plane.serve("s", vec![eds("c")], vec![assignment("c", &[&[a.address]])]);
@@ -83,7 +83,7 @@ async fn a_cluster_that_is_removed_fails_calls_until_it_is_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_next_priority_takes_over_and_gives_back() {
+async fn the_next_priority_is_used_until_the_first_is_reachable_again() {
     let plane = Plane::start("priorities");
     let (a, b) = (Backend::start("a").await, Backend::start("b").await);
     plane.serve("s", vec![eds("c")], vec![assignment("c", &[&[a.address], &[b.address]])]);
@@ -96,7 +96,7 @@ async fn the_next_priority_takes_over_and_gives_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_aggregate_falls_back_to_a_name() {
+async fn an_aggregate_cluster_falls_back_to_a_dns_cluster() {
     let plane = Plane::start("aggregate");
     let (a, b) = (Backend::start("a").await, Backend::start("b").await);
     let config = "type.googleapis.com/envoy.extensions.clusters.aggregate.v3.ClusterConfig";
@@ -114,7 +114,7 @@ async fn an_aggregate_falls_back_to_a_name() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_fallback_server_is_used() {
+async fn a_fallback_server_is_used_if_the_first_is_unreachable() {
     let plane = Plane::start("fallback");
     let a = Backend::start("a").await;
     plane.serve("s", vec![eds("c")], vec![assignment("c", &[&[a.address]])]);
@@ -125,7 +125,7 @@ async fn a_fallback_server_is_used() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_authority_has_its_server() {
+async fn each_authority_uses_its_own_server() {
     let (one, two) = (Plane::start("one"), Plane::start("two"));
     let (a, b) = (Backend::start("a").await, Backend::start("b").await);
     one.serve("s", vec![eds("c")], vec![assignment("c", &[&[a.address]])]);

@@ -58,7 +58,7 @@ async fn give_up(call: impl Future<Output = Result<String, String>>) {
 }
 
 #[tokio::test]
-async fn the_next_priority_is_tried_in_time_without_a_call() {
+async fn the_failover_timer_connects_to_the_next_priority_without_a_waiting_call() {
     let plane = Plane::start("timer");
     let (stuck, d) = (Stuck::new().await, Backend::start("d").await);
     let next = TcpListener::bind("127.0.0.1:0").expect("a free port");

@@ -172,7 +172,7 @@ fn null_is_absent() {
 
 /// R-BOOT-07: A duplicate key is a fault, at any depth, with its path.
 #[test]
-fn a_key_twice_is_a_fault() {
+fn a_duplicate_key_is_a_fault() {
     let text = r#"{
         "xds_servers": [{"server_uri": "a", "server_uri": "b", "channel_creds": [{"type": "insecure", "config": {"a": 1, "a": 1}}]}],
         "node": {"id": "a", "id": "a", "metadata": {"k": 1, "k": [{"a b": 1, "a b": 2}], "m": {"n": {"o": 1, "o": 2}}}},

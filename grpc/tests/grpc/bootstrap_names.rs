@@ -24,7 +24,7 @@ fn listener(bootstrap: &Bootstrap, text: &str) -> String {
 
 /// R-BOOT-27: An authority may have no fields, and its name may be empty. R-BOOT-29: Its default template.
 #[test]
-fn an_authority_may_say_nothing() {
+fn an_authority_may_have_no_fields() {
     let bootstrap = parse(authorities(json!({"": {}, "x": {}, "a b/[c]": {"fallback_on_reachability_only": true}})));
     assert_eq!(bootstrap.authorities().keys().collect::<Vec<_>>(), ["", "a b/[c]", "x"]);
     assert_eq!(listener(&bootstrap, "xds://x/s"), "xdstp://x/envoy.config.listener.v3.Listener/s");
@@ -36,7 +36,7 @@ fn an_authority_may_say_nothing() {
 
 /// R-BOOT-28: The template of an authority begins with the authority, with the slash after it (GB-11).
 #[test]
-fn gb_11_a_template_is_of_its_authority() {
+fn gb_11_a_template_begins_with_its_authority() {
     let with = |template: &str| authorities(json!({"x": {"client_listener_resource_name_template": template}}));
     let expected = "authorities[\"x\"].client_listener_resource_name_template: field must begin with \"xdstp://x/\"";
     for other in ["%s", "xdstp://y/a/%s", "xdstp://xy/a/%s", "xdstp://x", "xdstp:///x/%s"] {
@@ -49,7 +49,7 @@ fn gb_11_a_template_is_of_its_authority() {
 
 /// R-BOOT-30: An authority without servers has those of the file; the same server is in the configuration once.
 #[test]
-fn the_servers_of_an_authority() {
+fn an_authority_without_servers_uses_the_default_servers() {
     let bootstrap = parse(json!({
         "xds_servers": [server("a"), server("b")],
         "authorities": {
@@ -78,7 +78,7 @@ fn the_servers_of_an_authority() {
 /// R-BOOT-31: The default template is the name itself; an empty one is none. R-BOOT-32: Every `%s` is replaced, or
 /// none.
 #[test]
-fn templates() {
+fn every_placeholder_of_a_template_is_replaced() {
     let with = |template: &str| parse(file(json!({"client_default_listener_resource_name_template": template})));
     assert_eq!(listener(&parse(file(json!({}))), "xds:///a:80"), "a:80");
     assert_eq!(listener(&with(""), "xds:///a:80"), "a:80");
@@ -105,7 +105,7 @@ fn structured_names_are_percent_encoded() {
 
 /// R-BOOT-34: The template gets the path of the target, decoded. The forms of a target.
 #[test]
-fn targets() {
+fn a_target_is_parsed_into_a_decoded_authority_and_service() {
     let of = |text: &str| (target(text).authority().map(str::to_owned), target(text).service().to_owned());
     assert_eq!(of("xds:///a%20b"), (None, "a b".into()));
     assert_eq!(of("xds:///a/b"), (None, "a/b".into()));
@@ -138,7 +138,7 @@ fn targets() {
 
 /// R-BOOT-35: The file has to have the authority of a target, whose template is used.
 #[test]
-fn the_authority_of_a_target() {
+fn a_target_uses_the_template_of_its_authority() {
     let bootstrap = parse(file(json!({
         "client_default_listener_resource_name_template": "default/%s",
         "authorities": {"x": {"client_listener_resource_name_template": "xdstp://x/own/%s"}, "": {}},
@@ -175,7 +175,7 @@ fn a_name_of_an_unknown_authority_is_not_watched() {
 
 /// R-BOOT-37: A name of another type is refused; parameters are sorted, and directives dropped, before a name is sent.
 #[test]
-fn a_name_is_in_its_normal_form() {
+fn a_structured_name_is_normalized_before_it_is_sent() {
     let refused = watch("xdstp://x/envoy.config.cluster.v3.Cluster/%s").unwrap_err();
     assert_eq!(
         refused.to_string(),
@@ -188,7 +188,7 @@ fn a_name_is_in_its_normal_form() {
 
 /// R-BOOT-38: The name of a server's Listener is made by a template without a default; an empty one is none (GB-08).
 #[test]
-fn gb_08_a_server_has_a_template() {
+fn gb_08_the_name_of_a_server_listener_requires_a_template() {
     let name = |template: Value, address: &str| {
         let bootstrap = parse(file(json!({"server_listener_resource_name_template": template})));
         bootstrap.server_listener(address.parse().unwrap()).map(|name| name.as_str().to_owned())
@@ -256,7 +256,7 @@ fn files() -> impl Strategy<Value = Value> {
 proptest! {
     /// R-BOOT-40: A printed file is parsed as an equal value, and makes a configuration.
     #[test]
-    fn what_is_printed_is_parsed_again(file in files()) {
+    fn a_printed_bootstrap_is_parsed_as_an_equal_value(file in files()) {
         let bootstrap = parse(file);
         let printed = bootstrap.to_json();
         let again = Bootstrap::parse(&printed, supports).expect("what was printed");

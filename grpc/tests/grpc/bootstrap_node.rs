@@ -13,7 +13,7 @@ use super::resource::FULL;
 
 /// R-BOOT-20: Without a node, the user agent and the features are still sent. R-BOOT-24: The features of gRPC.
 #[test]
-fn no_node_is_a_node_too() {
+fn user_agent_and_features_are_sent_without_a_node_in_the_file() {
     let bootstrap = parse(file(json!({})));
     let feature = "envoy.lb.does_not_support_overprovisioning";
     assert_eq!(bootstrap.node(&AGENT), Node::new("").with_user_agent("agent", "1").with_feature(feature));
@@ -24,7 +24,7 @@ fn no_node_is_a_node_too() {
 
 /// R-BOOT-21: The file sets id, cluster, locality and metadata only. R-BOOT-22: A locality without a name is none.
 #[test]
-fn the_node_of_the_file() {
+fn the_node_takes_id_cluster_and_locality_from_the_file() {
     let node = |node: Value| parse(file(json!({"node": node}))).node(&AGENT);
     let odd = json!({
         "id": "i", "cluster": "c", "locality": {"zone": "z"},
@@ -47,7 +47,7 @@ fn the_node_of_the_file() {
 
 /// R-BOOT-23: Metadata is any JSON object, as `google.protobuf.Struct`, and equal metadata is equal bytes.
 #[test]
-fn metadata_is_a_struct() {
+fn metadata_is_encoded_as_a_protobuf_struct() {
     let metadata = json!({
         "z": null, "n": 7, "f": -1.5, "big": 1e300, "max": u64::MAX, "s": "x", "t": true,
         "l": [1, "a", [null], {}], "o": {"b": {"c": []}, "a": ""},
@@ -76,7 +76,7 @@ fn metadata_is_a_struct() {
 
 /// R-BOOT-21, on a complete connection: the first request of a client has the node of the file.
 #[test]
-fn the_node_goes_with_the_first_request() {
+fn the_first_request_contains_the_node() {
     let bootstrap = parse(file(json!({"node": {"id": "i", "metadata": {"k": "v"}}})));
     let config = bootstrap.servers_config(bootstrap.node(&AGENT), Era::A53);
     let mut client = Client::<Sotw>::new(config.servers().next().expect("a server").clone());

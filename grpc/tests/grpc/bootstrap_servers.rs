@@ -14,7 +14,7 @@ use super::bootstrap::{faults, file, insecure, parse, server, uris, with_server}
 
 /// R-BOOT-08: There is at least one server; the order is preference.
 #[test]
-fn there_is_a_server() {
+fn at_least_one_server_is_required() {
     assert_eq!(faults(json!({})), ["xds_servers: field not present"]);
     assert_eq!(faults(json!({"xds_servers": []})), ["xds_servers: must be non-empty"]);
     let bootstrap = parse(json!({"xds_servers": [server("b"), server("a")]}));
@@ -33,7 +33,7 @@ fn every_server_is_validated() {
 
 /// R-BOOT-10: A server has an address.
 #[test]
-fn a_server_has_an_address() {
+fn a_server_requires_an_address() {
     assert_eq!(faults(with_server(json!({"server_uri": ""}))), ["xds_servers[0].server_uri: must be non-empty"]);
     let none = json!({"xds_servers": [{"channel_creds": insecure()}]});
     assert_eq!(faults(none), ["xds_servers[0].server_uri: field not present"]);
@@ -54,7 +54,7 @@ fn the_first_supported_credentials_are_used() {
 
 /// R-BOOT-12: Every entry has a type, also if another entry is usable.
 #[test]
-fn every_entry_has_a_type() {
+fn every_credentials_entry_requires_a_type() {
     let with = |entry: Value| faults(with_server(json!({"channel_creds": [{"type": "insecure"}, entry]})));
     assert_eq!(with(json!({})), ["xds_servers[0].channel_creds[1].type: field not present"]);
     assert_eq!(with(json!({"type": 7})), ["xds_servers[0].channel_creds[1].type: is not a string"]);
@@ -66,7 +66,7 @@ fn every_entry_has_a_type() {
 /// R-BOOT-13, R-BOOT-14: The configuration of `tls` is checked also if it is not used: a certificate comes with its
 /// key, and an interval is a duration.
 #[test]
-fn tls_credentials() {
+fn tls_credentials_are_validated_even_if_unused() {
     let creds = |config: Value| {
         with_server(json!({"channel_creds": [{"type": "insecure"}, {"type": "tls", "config": config}]}))
     };
@@ -109,7 +109,7 @@ fn tls_credentials() {
 
 /// R-BOOT-15: All supported credentials of calls are used; a bad configuration of one refuses the file.
 #[test]
-fn call_credentials() {
+fn all_supported_call_credentials_are_used() {
     let creds = |creds: Value| with_server(json!({"call_creds": creds}));
     let jwt = json!({"type": "jwt_token_file", "config": {"jwt_token_file": "/t"}});
     let bootstrap = parse(creds(json!([{"type": "x"}, jwt, {"type": "other"}])));
@@ -130,7 +130,7 @@ fn call_credentials() {
 
 /// R-BOOT-16: Unknown features are ignored, whatever their type. R-BOOT-17: Four features have a meaning.
 #[test]
-fn features() {
+fn four_server_features_are_known_and_others_are_ignored() {
     let features = |features: Value| parse(with_server(json!({"server_features": features}))).servers()[0].features;
     assert_eq!(features(json!([1, null, {}, [], "x", "xds_v3", "IGNORE_RESOURCE_DELETION"])), Features::default());
     let one = |name: &str| features(json!([name]));
@@ -146,7 +146,7 @@ fn features() {
 
 /// R-BOOT-18: The meaning of the features, by the rules of each era.
 #[test]
-fn features_by_era() {
+fn the_data_error_policy_depends_on_features_and_era() {
     let features =
         |ignore, fail| Features { ignore_resource_deletion: ignore, fail_on_data_errors: fail, ..Features::default() };
     for (ignore, fail, before, after) in [
@@ -163,7 +163,7 @@ fn features_by_era() {
 
 /// R-BOOT-17, R-BOOT-18: The features are in the configuration of each client.
 #[test]
-fn the_configuration_of_each_client() {
+fn each_client_is_configured_by_the_features_of_its_server() {
     let file = json!({"xds_servers": [
         server("plain"),
         {"server_uri": "timer", "channel_creds": insecure(), "server_features": ["resource_timer_is_transient_error"]},
@@ -185,7 +185,7 @@ fn the_configuration_of_each_client() {
 
 /// R-BOOT-17: The context of a decoder says whether the server is trusted (R-RTE-23).
 #[test]
-fn a_decoder_is_told_which_server_is_trusted() {
+fn the_context_of_a_decoder_shows_whether_the_server_is_trusted() {
     let trusted = json!({"server_uri": "b", "channel_creds": insecure(), "server_features": ["trusted_xds_server"]});
     let bootstrap = parse(json!({"xds_servers": [server("a"), trusted]}));
 
@@ -195,7 +195,7 @@ fn a_decoder_is_told_which_server_is_trusted() {
 
 /// R-BOOT-19: Features distinguish servers, but servers share a channel whatever their features.
 #[test]
-fn a_server_with_other_features_is_another() {
+fn servers_with_different_features_are_distinct_and_share_a_channel() {
     let other = json!({"server_uri": "a", "channel_creds": insecure(), "server_features": ["trusted_xds_server"]});
     let bootstrap = parse(json!({"xds_servers": [server("a"), other, server("b")]}));
     let [plain, trusted, b] = bootstrap.servers() else { panic!("three servers") };
@@ -208,7 +208,7 @@ fn a_server_with_other_features_is_another() {
 
 /// R-BOOT-25: A provider of certificates has a plugin; an unknown one is kept for the caller to judge.
 #[test]
-fn certificate_providers() {
+fn certificate_providers_require_a_plugin_name_and_may_be_unknown() {
     let providers = |providers: Value| file(json!({"certificate_providers": providers}));
     let bootstrap =
         parse(providers(json!({"x": {"plugin_name": "unknown", "config": {"a": 1}}, "y": {"plugin_name": "p"}})));
@@ -221,7 +221,7 @@ fn certificate_providers() {
 
 /// R-BOOT-26: A file watcher watches something, and a certificate comes with its key.
 #[test]
-fn file_watchers() {
+fn a_file_watcher_requires_a_certificate_or_a_ca_certificate() {
     let watcher = |config: Value| {
         file(json!({"certificate_providers": {"x": {"plugin_name": "file_watcher", "config": config}}}))
     };
@@ -240,7 +240,7 @@ fn file_watchers() {
 
 /// R-BOOT-40: `Debug` shows no configuration of credentials.
 #[test]
-fn secrets_are_not_printed() {
+fn debug_output_contains_no_secrets() {
     let bootstrap = parse(file(json!({
         "xds_servers": [{
             "server_uri": "a",

@@ -50,7 +50,7 @@ fn by_the_book(letters: &str) -> Option<Choice> {
 
 /// R-EDS-20: Every vector of states of up to three priorities.
 #[test]
-fn the_choice_for_every_state() {
+fn the_choice_matches_grfc_a56_for_all_states() {
     let mut words = vec![String::new()];
     for len in 0..=3 {
         assert_eq!(words.len(), ALL.len().pow(len), "all of a length");
@@ -63,7 +63,7 @@ fn the_choice_for_every_state() {
 
 /// R-EDS-20, spelled out: the rows that people get wrong.
 #[test]
-fn the_choice_spelled_out() {
+fn the_choice_matches_hand_written_examples() {
     let choice = |letters: &str| choice(letters).map(|choice| (choice.priority, choice.creates));
     assert_eq!(choice(""), None, "calls fail");
     assert_eq!(choice("-"), Some((0, true)));
@@ -96,7 +96,7 @@ fn the_choice_is_idempotent() {
 
 /// R-EDS-21: The failover timer starts with the child, takes 10 s, and stops when the state is decided.
 #[test]
-fn the_failover_timer_of_a_new_child() {
+fn the_failover_timer_of_a_new_child_takes_ten_seconds() {
     let mut child = Child::new(after(5));
     assert_eq!((child.state(), child.has_time(), child.poll_timeout()), (State::Connecting, true, Some(after(15))));
     child.handle_state(after(9), State::Connecting);
@@ -119,7 +119,7 @@ fn the_failover_timer_of_a_new_child() {
 
 /// R-EDS-21: The failover timer starts again when a child connects that worked since its last failure.
 #[test]
-fn the_failover_timer_starts_again_after_work() {
+fn the_failover_timer_restarts_when_a_child_reconnects_after_ready_or_idle() {
     let states = |states: &[State]| {
         let mut child = Child::new(NOW);
         states.iter().for_each(|state| child.handle_state(after(100), *state));
@@ -136,7 +136,7 @@ fn the_failover_timer_starts_again_after_work() {
 
 /// R-EDS-21: A child that is not used is kept for 15 min.
 #[test]
-fn an_unused_child_is_kept_for_a_while() {
+fn an_unused_child_is_kept_for_fifteen_minutes() {
     let mut child = Child::new(NOW);
     child.handle_state(NOW, State::Ready);
     child.deactivate(after(60));
@@ -190,7 +190,7 @@ proptest! {
     /// R-EDS-22, for any changes: names are unique, new ones are greater than all before, and an old one stays only
     /// where the localities overlap.
     #[test]
-    fn names_are_unique_and_never_used_again(steps in prop::collection::vec(prop::collection::vec("[a-d]{1,3}", 0..4), 1..5)) {
+    fn child_names_are_unique_and_never_reused(steps in prop::collection::vec(prop::collection::vec("[a-d]{1,3}", 0..4), 1..5)) {
         let (mut names, mut next) = (ChildNames::default(), 0);
         let mut old: BTreeMap<u64, String> = BTreeMap::new();
         for step in steps {
@@ -211,7 +211,7 @@ proptest! {
 
 /// R-EDS-22: Names for a large number of priorities are made in a short time.
 #[test]
-fn names_of_a_hostile_assignment() {
+fn child_names_of_fifty_thousand_priorities_are_made_in_a_short_time() {
     let same = vec![priority("a"); 50_000];
     let mut names = ChildNames::default();
     names.update(&same);

@@ -43,7 +43,7 @@ fn three_kinds_of_clusters_are_known() {
 
 /// R-CLU-02: EDS comes from the same server: `ads` or `self`.
 #[test]
-fn eds_comes_from_the_same_server() {
+fn eds_requires_the_config_source_ads_or_self() {
     assert_eq!(kind(eds(json!({"edsConfig": {"self": {}}}))), ClusterLinks::Eds("r".into()));
     let at = "field:eds_cluster_config.eds_config";
     assert_eq!(
@@ -57,7 +57,7 @@ fn eds_comes_from_the_same_server() {
 
 /// R-CLU-03: A Cluster with a structured name has the name of its endpoints in `service_name`.
 #[test]
-fn a_structured_cluster_has_a_service_name() {
+fn an_eds_cluster_with_a_structured_name_requires_a_service_name() {
     let name = "xdstp://a/envoy.config.cluster.v3.Cluster/c".into();
     let decode = |config: Value| decode_cluster(&name, &encode(CLUSTERS.message, eds(config)), &Context::default());
     assert_eq!(
@@ -71,7 +71,7 @@ fn a_structured_cluster_has_a_service_name() {
 
 /// R-CLU-04: A DNS cluster has one host and a port, which may be 0 (and is not cut to 16 bits: GB-13).
 #[test]
-fn a_dns_cluster_has_one_host_and_port() {
+fn a_dns_cluster_requires_a_host_and_a_port() {
     let zero = HostPort { host: "h".into(), port: 0 };
     assert_eq!(kind(dns(json!({"address": "h", "portValue": 0}))), ClusterLinks::Dns(zero));
     let at = "load_assignment.endpoints[0].lb_endpoints[0].endpoint.address";
@@ -97,7 +97,7 @@ fn a_dns_cluster_has_one_host_and_port() {
 
 /// R-CLU-04: Exactly one locality, one endpoint, and a socket address.
 #[test]
-fn a_dns_cluster_has_one_endpoint() {
+fn a_dns_cluster_requires_exactly_one_endpoint() {
     let cluster = |assignment: Value| json!({"type": "LOGICAL_DNS", "loadAssignment": assignment});
     let faults = |assignment: Value| CLUSTERS.faults(cluster(assignment));
     let missing = "[field:load_assignment error:field not present for LOGICAL_DNS cluster]";
@@ -133,7 +133,7 @@ fn a_dns_cluster_has_one_endpoint() {
 
 /// R-CLU-05: An aggregate is known by the type of its configuration, and not by the name of the extension.
 #[test]
-fn an_aggregate_is_known_by_its_type() {
+fn an_aggregate_is_recognized_by_its_type_url() {
     let at = "field:cluster_type.typed_config";
     let none = json!({"clusterType": {"name": "envoy.clusters.aggregate"}});
     assert_eq!(CLUSTERS.faults(none), format!("[{at} error:field not present]"));
@@ -152,7 +152,7 @@ fn an_aggregate_is_known_by_its_type() {
 
 /// R-CLU-05: A configuration that is no message is a fault.
 #[test]
-fn an_aggregate_that_can_not_be_read_is_a_fault() {
+fn a_malformed_aggregate_configuration_is_a_fault() {
     let url = format!("type.googleapis.com/{AGGREGATE}");
     let any = [field(1, url.as_bytes()), field(2, b"\xff")].concat();
     let body = field(38, &field(2, &any)); // Cluster.cluster_type.typed_config
@@ -164,7 +164,7 @@ fn an_aggregate_that_can_not_be_read_is_a_fault() {
 
 /// R-CLU-06: An aggregate has children, and a child may be listed twice.
 #[test]
-fn an_aggregate_has_children() {
+fn an_aggregate_requires_children() {
     assert_eq!(
         kind(aggregate(json!(["a", "b", "a"]))),
         ClusterLinks::Aggregate(["a", "b", "a"].map(Into::into).into())
@@ -176,7 +176,7 @@ fn an_aggregate_has_children() {
 
 /// GB-09, GB-07: The load balancing policy is data path: an aggregate may have the one that Envoy requires.
 #[test]
-fn gb_09_an_aggregate_may_have_envoys_policy() {
+fn gb_09_the_load_balancing_policy_is_not_validated() {
     let mut cluster = aggregate(json!(["a"]));
     cluster["lbPolicy"] = json!("CLUSTER_PROVIDED");
     assert_eq!(kind(cluster), ClusterLinks::Aggregate(vec!["a".into()]));
@@ -203,7 +203,7 @@ fn load_is_reported_to_the_same_server() {
 
 /// R-CLU-16: A Cluster has a name.
 #[test]
-fn a_cluster_has_a_name() {
+fn a_cluster_requires_a_name() {
     let body = encode(CLUSTERS.message, eds(json!({"edsConfig": {"ads": {}}})));
     let faults = decode_cluster(&"".into(), &body, &Context::default()).unwrap_err();
     assert_eq!(faults.to_string(), "[field:name error:must be non-empty]");

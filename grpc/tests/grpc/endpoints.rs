@@ -56,7 +56,7 @@ fn shape(json: Value) -> Vec<Vec<(String, u32)>> {
 
 /// R-EDS-01: An assignment without endpoints is legal; R-CHAIN-31: its links name the lack.
 #[test]
-fn no_endpoints_are_legal() {
+fn an_assignment_without_endpoints_is_valid() {
     let lack = |json: Value| ENDPOINTS.decode(json).expect("valid").links();
     assert_eq!(ENDPOINTS.value(json!({})), Assignment::default());
     assert_eq!(lack(json!({})), Links::Endpoints(Some("contains no localities".into())));
@@ -84,7 +84,7 @@ fn a_locality_without_weight_is_skipped() {
 
 /// R-EDS-03: The locality is required, and its names may be empty.
 #[test]
-fn a_locality_has_a_message() {
+fn an_entry_requires_a_locality_whose_parts_may_be_empty() {
     let none = all(json!([{"loadBalancingWeight": 1}]));
     assert_eq!(ENDPOINTS.faults(none), "[field:endpoints[0].locality error:field not present]");
     assert_eq!(shape(all(json!([{"loadBalancingWeight": 1, "locality": {}}]))), [[(String::new(), 1)]]);
@@ -92,7 +92,7 @@ fn a_locality_has_a_message() {
 
 /// R-EDS-04: A locality is in a priority at most once; it may be in another priority too.
 #[test]
-fn a_locality_is_in_a_priority_once() {
+fn a_duplicate_locality_in_a_priority_is_a_fault() {
     let in_two = all(json!([locality("a", 1, 0, json!([])), locality("a", 2, 1, json!([]))]));
     assert_eq!(shape(in_two), [[("a".into(), 1)], [("a".into(), 2)]]);
     let twice = all(json!([locality("a", 1, 0, json!([])), locality("a", 2, 0, json!([]))]));
@@ -130,7 +130,7 @@ fn gb_12_priorities_have_no_gaps() {
 
 /// R-EDS-06: The sum of the weights of a priority's localities has at most 32 bits. (GB-13)
 #[test]
-fn gb_13_locality_weights_are_summed() {
+fn gb_13_the_sum_of_locality_weights_is_limited_to_32_bits() {
     let most = all(json!([locality("a", u32::MAX - 1, 0, json!([])), locality("b", 1, 0, json!([]))]));
     assert_eq!(shape(most).len(), 1);
     let apart = all(json!([locality("a", u32::MAX, 0, json!([])), locality("b", u32::MAX, 1, json!([]))]));
@@ -146,7 +146,7 @@ fn gb_13_locality_weights_are_summed() {
 
 /// R-EDS-07: The weights of endpoints may add up to more than 32 bits.
 #[test]
-fn endpoint_weights_are_not_summed() {
+fn the_sum_of_endpoint_weights_may_exceed_32_bits() {
     let mut two = json!([endpoint("::1"), endpoint("::2")]);
     two[0]["loadBalancingWeight"] = json!(u32::MAX);
     two[1]["loadBalancingWeight"] = json!(u32::MAX);
@@ -156,7 +156,7 @@ fn endpoint_weights_are_not_summed() {
 
 /// R-EDS-08: A weight of 0 is a fault, and a missing weight is 1. (GB-13)
 #[test]
-fn gb_13_an_endpoint_has_a_weight() {
+fn gb_13_an_endpoint_weight_of_zero_is_a_fault() {
     let mut zero = json!([endpoint("::1")]);
     zero[0]["loadBalancingWeight"] = json!(0);
     assert_eq!(faults(zero), "[field:*[0].load_balancing_weight error:must be greater than 0]");
@@ -165,7 +165,7 @@ fn gb_13_an_endpoint_has_a_weight() {
 
 /// R-EDS-09: Unknown and healthy endpoints may be used, and draining ones are kept; others are left out.
 #[test]
-fn endpoints_of_other_health_are_left_out() {
+fn only_unknown_healthy_and_draining_endpoints_are_kept() {
     let with = |health: &str, ip: &str| {
         let mut endpoint = endpoint(ip);
         endpoint["healthStatus"] = json!(health);
@@ -186,7 +186,7 @@ fn endpoints_of_other_health_are_left_out() {
 
 /// R-EDS-10: An endpoint that is left out has no faults: weight, address, duplicate.
 #[test]
-fn an_endpoint_that_is_left_out_has_no_faults() {
+fn an_unhealthy_endpoint_is_not_validated() {
     let all = json!([
         endpoint("::1"),
         {"healthStatus": "UNHEALTHY", "loadBalancingWeight": 0, "endpoint": {"address": socket("::1", 80)}},
@@ -198,7 +198,7 @@ fn an_endpoint_that_is_left_out_has_no_faults() {
 
 /// R-EDS-11: An endpoint is required; a name alone is not enough.
 #[test]
-fn an_endpoint_is_not_a_name() {
+fn an_endpoint_name_without_an_endpoint_is_a_fault() {
     for entry in [json!({}), json!({"endpointName": "x"})] {
         assert_eq!(faults(json!([entry])), "[field:*[0].endpoint error:field not present]");
     }
@@ -283,7 +283,7 @@ fn drops(json: Value) -> Value {
 
 /// R-EDS-16: A drop has a category, and a percentage with a denominator that is known.
 #[test]
-fn a_drop_has_a_category_and_a_percentage() {
+fn a_drop_requires_a_category_and_a_percentage() {
     let at = "field:policy.drop_overloads";
     let faults = |json: Value| ENDPOINTS.faults(drops(json));
     assert_eq!(
@@ -299,7 +299,7 @@ fn a_drop_has_a_category_and_a_percentage() {
 /// R-EDS-17: A share is at most 100 %. GB-06: large numbers do not wrap around. R-EDS-18: The overprovisioning factor
 /// is ignored.
 #[test]
-fn gb_06_a_share_does_not_wrap() {
+fn gb_06_drop_percentages_are_capped_and_do_not_wrap() {
     let share = |numerator: u32, denominator: &str| {
         let share = json!({"numerator": numerator, "denominator": denominator});
         let value = ENDPOINTS.value(drops(json!([{"category": "a", "dropPercentage": share}])));

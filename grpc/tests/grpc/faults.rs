@@ -10,7 +10,7 @@ fn many(path: &str, count: usize) -> Faults {
 
 /// A value counts only if neither the decoder nor the caller found a fault.
 #[test]
-fn faults_of_both_sides_are_joined() {
+fn faults_of_the_decoder_and_the_caller_are_joined() {
     assert_eq!(Faults::default().with(Ok::<_, Faults>(7)), Ok(7));
     assert_eq!(many("own", 1).with(Ok::<_, Faults>(7)), Err(many("own", 1)));
     assert_eq!(Faults::default().with(Err::<(), _>(many("core", 2))), Err(many("core", 2)));

@@ -134,7 +134,7 @@ impl Driver {
 }
 
 #[test]
-fn one_call_moves_everything_between_chain_and_servers() {
+fn settle_passes_watches_and_updates_between_chain_and_servers() {
     let mut d = Driver::new();
     assert_eq!(d.settle(), [""; 0]);
     assert_eq!(d.requests(0), ["Listener[l]"]);
@@ -165,7 +165,7 @@ fn one_call_moves_everything_between_chain_and_servers() {
 }
 
 #[test]
-fn a_rejected_resource_is_an_error_or_a_note() {
+fn a_rejection_is_an_error_without_a_held_resource_and_a_note_with_one() {
     // R-CHAIN-17, R-CHAIN-29
     let mut d = Driver::new();
     d.settle();
@@ -181,7 +181,7 @@ fn a_rejected_resource_is_an_error_or_a_note() {
 }
 
 #[test]
-fn an_unreachable_server_fails_what_is_awaited() {
+fn an_unreachable_server_fails_awaited_resources() {
     let mut d = Driver::new();
     d.settle();
     d.servers.handle_close(Instant::EPOCH, d.streams[0], 0);
@@ -190,7 +190,7 @@ fn an_unreachable_server_fails_what_is_awaited() {
 
 /// The ledgers over a client of one server.
 #[test]
-fn one_client_is_enough() {
+fn the_ledgers_work_over_a_single_client() {
     let mut client = Client::<Sotw>::new(ClientConfig::new(Node::new("me")));
     let (mut chain, mut ledgers) = (Chain::<String>::new("l", "host"), Ledgers::new());
     client.handle_open();
@@ -220,7 +220,7 @@ fn one_client_is_enough() {
 
 /// R-CHAIN-33: An unreachable server is a note beside each held resource, until the server answers.
 #[test]
-fn the_note_of_an_unreachable_server_ends() {
+fn the_note_of_an_unreachable_server_ends_when_it_is_reachable_again() {
     let mut d = Driver::new();
     d.settle();
     d.give(0, type_url::LISTENER, &[("l", "rds r")]);

@@ -33,7 +33,7 @@ fn address(ip: &str) -> Value {
 
 /// R-LIS-01: Neither an API listener nor an address is a fault; with both, the listener is a client's.
 #[test]
-fn a_listener_is_a_clients_or_a_servers() {
+fn a_listener_requires_an_api_listener_or_an_address() {
     assert_eq!(LISTENERS.faults(json!({"name": "r"})), "[Listener has neither address nor ApiListener]");
     let mut both = api(rds("routes"));
     both["address"] = address("::1");
@@ -54,7 +54,7 @@ fn an_api_listener_is_an_http_connection_manager() {
 
 /// R-LIS-02: A manager that is no message, that has no type, or that is JSON.
 #[test]
-fn a_manager_that_can_not_be_read_is_a_fault() {
+fn a_malformed_http_connection_manager_is_a_fault() {
     let faults = |any: &[u8]| {
         let body = field(19, &field(1, any)); // Listener.api_listener.api_listener
         decode_listener(&"r".into(), &body.into(), &Context::default()).unwrap_err().to_string()
@@ -80,7 +80,7 @@ fn a_manager_that_can_not_be_read_is_a_fault() {
 
 /// R-LIS-03: Routes come by RDS or inline; scoped routes are a fault.
 #[test]
-fn routes_come_by_name_or_inline() {
+fn a_listener_requires_rds_or_inline_routes() {
     let neither = format!("[field:{AT} error:neither route_config nor rds fields are present]");
     assert_eq!(LISTENERS.faults(api(json!({}))), neither);
     assert_eq!(LISTENERS.faults(api(json!({"scopedRoutes": {"name": "s"}}))), neither);
@@ -89,7 +89,7 @@ fn routes_come_by_name_or_inline() {
 
 /// R-LIS-04: RDS comes from the same server: `ads` or `self`.
 #[test]
-fn routes_come_from_the_same_server() {
+fn rds_requires_the_config_source_ads_or_self() {
     for source in [json!({"ads": {}}), json!({"self": {}})] {
         let value = LISTENERS.value(api(json!({"rds": {"configSource": source, "routeConfigName": "x"}})));
         assert_eq!(value, Listener::Api(Source::Rds("x".into())));
@@ -125,7 +125,7 @@ fn inline_routes_are_validated() {
 
 /// R-LIS-11: A resource has a name; the other faults are named too.
 #[test]
-fn a_resource_has_a_name() {
+fn a_listener_requires_a_name() {
     let body = encode(LISTENERS.message, json!({}));
     let faults = decode_listener(&"".into(), &body, &Context::default()).unwrap_err();
     assert_eq!(
@@ -145,7 +145,7 @@ fn malformed_bytes_are_a_fault() {
 
 /// GB-10 is data path: `listener_filters` and HTTP filters are in the raw bytes, for the caller to judge.
 #[test]
-fn gb_10_the_data_path_is_in_the_raw_bytes() {
+fn gb_10_listener_filters_are_kept_in_the_raw_bytes() {
     let mut json = api(rds("routes"));
     json["listenerFilters"] = json!([{"name": "tls_inspector"}]);
     let view = LISTENERS.decode(json.clone()).expect("valid by the core rules");
@@ -154,7 +154,7 @@ fn gb_10_the_data_path_is_in_the_raw_bytes() {
 
 /// R-SRV-02: A server's listener has the route sources of all filter chains, the default one last.
 #[test]
-fn a_servers_listener_has_a_source_for_each_chain() {
+fn a_server_listener_has_a_route_source_for_each_filter_chain() {
     let inline = json!({"routeConfig": {"virtualHosts": []}});
     let view = LISTENERS
         .decode(json!({
@@ -172,7 +172,7 @@ fn a_servers_listener_has_a_source_for_each_chain() {
 /// A server's listener has filter chains, and each of them exactly one filter; an address that is no IP address is one
 /// that no server listens on.
 #[test]
-fn a_servers_listener_has_filter_chains() {
+fn a_server_listener_requires_filter_chains_with_one_filter_each() {
     let at_default = "[field:default_filter_chain error:must be set if filter_chains is unset]";
     assert_eq!(LISTENERS.faults(json!({"address": address("::1")})), at_default);
     let named = json!({"address": address("host"), "filterChains": [chain(rds("a"))]});

@@ -57,7 +57,7 @@ fn all_virtual_hosts_are_validated() {
 /// R-RTE-02: A domain is a name, or has an asterisk at an end; other asterisks are characters, as in C-core and
 /// grpc-go.
 #[test]
-fn domains_have_an_asterisk_at_an_end_at_most() {
+fn a_domain_with_an_asterisk_only_inside_is_a_fault() {
     let config = |domain: &str| json!({"virtualHosts": [{"domains": [domain]}]});
     for domain in ["a", "*", "*a", "a*", "*.a", "a.b.*", "[::1]:80", "**", "*a*", "*a*b", "a*b*"] {
         assert_eq!(ROUTES.value(config(domain)).hosts[0].domains, [domain]);
@@ -80,7 +80,7 @@ fn hosts(domains: &[&[&str]]) -> Vec<links::VirtualHost> {
 /// R-RTE-03: An exact domain comes before the longest suffix, that before the longest prefix, and `*` is the last; the
 /// first of equals counts, and an asterisk may stand for nothing.
 #[test]
-fn the_best_host_has_the_best_domain() {
+fn the_virtual_host_with_the_best_domain_is_selected() {
     let all = hosts(&[&["*"], &["a.*"], &["a.b.*"], &["*.c"], &["*b.c", "x"], &["a.b.c"], &["a.b.c"]]);
     assert_eq!(best_host(&all, "a.b.c"), Some(5));
     assert_eq!(best_host(&all, "z.b.c"), Some(4));
@@ -102,7 +102,7 @@ fn the_best_host_has_the_best_domain() {
 
 /// R-RTE-04: The case of letters does not count.
 #[test]
-fn the_case_of_an_authority_does_not_count() {
+fn domains_match_case_insensitively() {
     for domain in ["Api.Example.com", "*.exAMPLE.com", "API.*"] {
         assert_eq!(best_host(&hosts(&[&[domain]]), "aPI.example.COM"), Some(0), "{domain}");
     }
@@ -117,7 +117,7 @@ fn the_port_is_part_of_the_authority() {
 
 /// R-RTE-06: Domains may be listed twice, and there may be no virtual hosts at all.
 #[test]
-fn domains_twice_and_no_hosts_are_legal() {
+fn duplicate_domains_and_no_virtual_hosts_are_valid() {
     let twice = ROUTES.value(json!({"virtualHosts": [{"domains": ["a", "a"]}, {"domains": ["a"]}]}));
     assert_eq!(twice.hosts.len(), 2);
     assert_eq!(ROUTES.value(json!({})), Routes::default());
@@ -125,7 +125,7 @@ fn domains_twice_and_no_hosts_are_legal() {
 
 /// R-RTE-07: A route has a match with a path specifier that gRPC knows.
 #[test]
-fn a_route_matches_paths() {
+fn a_route_requires_a_known_path_specifier() {
     assert_eq!(faults(json!({"route": {"cluster": "a"}})), "[field:*.match error:field not present]");
     for conditions in [
         json!({}),
@@ -147,13 +147,13 @@ fn a_route_matches_paths() {
 
 /// R-RTE-08: A virtual host may have no routes.
 #[test]
-fn no_routes_are_legal() {
+fn a_virtual_host_without_routes_is_valid() {
     assert_eq!(routes(json!([])), []);
 }
 
 /// R-RTE-09: A route with query parameters is ignored, faults included; the indexes of the others do not change.
 #[test]
-fn query_parameters_make_a_route_ignored() {
+fn a_route_with_query_parameters_is_ignored() {
     let ignored = json!({"match": {"queryParameters": [{"name": "q"}]}, "route": {"cluster": ""}});
     let routes = routes(json!([ignored, to(json!({"cluster": "a"}))]));
     assert_eq!(routes.len(), 1);
@@ -162,7 +162,7 @@ fn query_parameters_make_a_route_ignored() {
 
 /// R-RTE-10: A path that no method of gRPC has is kept, and its cluster watched, as grpc-go does.
 #[test]
-fn a_path_of_no_method_is_kept() {
+fn a_route_whose_path_matches_no_method_is_kept() {
     for conditions in [json!({"prefix": "a"}), json!({"prefix": "//"}), json!({"path": ""}), json!({"path": "/a/b/c"})]
     {
         let view = ROUTES.decode(config(json!([{"match": conditions, "route": {"cluster": "a"}}]))).expect("valid");
@@ -173,7 +173,7 @@ fn a_path_of_no_method_is_kept() {
 
 /// R-RTE-11: A route whose cluster can't be known is ignored.
 #[test]
-fn a_route_without_a_known_specifier_is_ignored() {
+fn a_route_without_a_known_cluster_specifier_is_ignored() {
     assert_eq!(action(to(json!({}))), None);
     assert_eq!(action(to(json!({"clusterHeader": "x"}))), None);
     assert_eq!(action(to(json!({"inlineClusterSpecifierPlugin": {}}))), None);
@@ -181,7 +181,7 @@ fn a_route_without_a_known_specifier_is_ignored() {
 
 /// R-RTE-12: Any other action is kept: the route matches.
 #[test]
-fn another_action_is_kept() {
+fn a_route_with_an_unsupported_action_is_kept() {
     for field in ["redirect", "directResponse", "nonForwardingAction", "filterAction"] {
         let mut route = json!({"match": {"prefix": ""}});
         route[field] = json!({});
@@ -192,7 +192,7 @@ fn another_action_is_kept() {
 
 /// R-RTE-13: A cluster has a name.
 #[test]
-fn a_cluster_of_a_route_has_a_name() {
+fn a_route_requires_a_cluster_name() {
     assert_eq!(faults(to(json!({"cluster": ""}))), "[field:*.route.cluster error:must be non-empty]");
     assert_eq!(action(to(json!({"cluster": "a"}))), forward(Destination::Cluster("a".into())));
 }
@@ -200,7 +200,7 @@ fn a_cluster_of_a_route_has_a_name() {
 /// R-RTE-14: Clusters of weight 0, or without weight, are dropped; the others have names, and weights of 32 bits
 /// altogether.
 #[test]
-fn weighted_clusters() {
+fn weighted_clusters_of_weight_zero_are_dropped() {
     let to = |clusters: Value| to(json!({"weightedClusters": {"clusters": clusters}}));
     let weighted = |all: &[(&str, u32)]| {
         forward(Destination::Weighted(all.iter().map(|(name, weight)| ((*name).into(), *weight)).collect()))
@@ -256,7 +256,7 @@ fn with_plugins(plugins: Value, to_plugin: &str) -> Value {
 
 /// R-RTE-15: A plugin is supported, or optional; its name is unique, and the plugin of every route is listed.
 #[test]
-fn cluster_specifier_plugins() {
+fn an_unsupported_cluster_specifier_plugin_is_a_fault_unless_optional() {
     let supports = Context::default().with_plugin(PLUGIN);
     let other = "envoy.config.cluster.v3.Cluster";
     let actions = |config: Value| {
@@ -318,7 +318,7 @@ fn only_a_trusted_server_rewrites_host_names() {
 
 /// A hostile RouteConfiguration makes no long message: the first 100 faults are named, the others counted.
 #[test]
-fn many_faults_are_counted() {
+fn faults_beyond_one_hundred_are_counted() {
     let routes: Vec<Value> = (0..250).map(|_| json!({})).collect();
     let faults = ROUTES.decode(config(json!(routes))).unwrap_err();
     assert_eq!((faults.iter().count(), faults.more()), (100, 150));

@@ -36,7 +36,7 @@ fn is_test(name: &str) -> bool {
 }
 
 #[test]
-fn every_rule_is_decided_and_shown() {
+fn every_rule_is_in_the_table_once_and_every_name_in_it_exists() {
     let (mut wrong, mut kinds) = (Vec::new(), BTreeMap::new());
     for (id, cells) in rows(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rules.md"), &ids(&IDS)) {
         let (kind, faults) = decided(&id, &cells, &KINDS, is_place, is_test);
@@ -49,9 +49,11 @@ fn every_rule_is_decided_and_shown() {
 
 /// A table with a name that does not exist is refused.
 #[test]
-fn what_is_not_there_is_found_out() {
+fn a_missing_function_or_test_is_detected() {
     assert!(is_place("domains.rs::best_host") && !is_place("domains.rs::nothing") && !is_place("nothing"));
     assert!(
-        is_test("rules::what_is_not_there_is_found_out") && !is_test("rules::nothing") && !is_test("nothing::is_test")
+        is_test("rules::a_missing_function_or_test_is_detected")
+            && !is_test("rules::nothing")
+            && !is_test("nothing::is_test")
     );
 }

@@ -91,7 +91,7 @@ fn a_server_waits_for_all_routes_of_its_filter_chains() {
 }
 
 #[test]
-fn routes_in_error_serve() {
+fn a_server_serves_with_routes_in_error() {
     // R-SRV-04
     let mut s = story();
     s.listener("l", &["r"]);
@@ -100,7 +100,7 @@ fn routes_in_error_serve() {
 }
 
 #[test]
-fn a_listener_that_is_gone_or_of_another_kind_does_not_serve() {
+fn a_missing_or_mismatched_listener_does_not_serve() {
     // R-SRV-05
     let mut s = story();
     s.listener("l", &["r"]);

@@ -66,7 +66,7 @@ fn change<T: Clone + Eq>(chain: &mut Chain<T>, to: T) {
 
 /// Clusters that arrive one by one, with the driver polling after each, take no time that grows with their square.
 #[test]
-fn ten_thousand_clusters_may_come_one_by_one() {
+fn ten_thousand_clusters_arriving_one_by_one_take_no_quadratic_time() {
     drop(chain(10_000, |number| number)); // a minute, if each were a walk
 }
 
@@ -86,7 +86,7 @@ fn a_change_of_endpoints_costs_the_same_among_many_clusters() {
 
 /// The same for a cluster whose links stay, and for a reference to a cluster that the routes name.
 #[test]
-fn what_leads_nowhere_else_costs_the_same_among_many_clusters() {
+fn updates_and_references_without_new_links_cost_the_same_among_many_clusters() {
     let touched = |clusters| {
         let mut chain = chain(clusters, Counted);
         let mut count = |change: &mut dyn FnMut(&mut Chain<Counted>)| {
@@ -142,7 +142,7 @@ fn ten_thousand_aggregates_in_a_ring_take_linear_time() {
 
 /// `cargo test --release -p xds-machine-grpc --test model cost -- --nocapture`
 #[test]
-fn figures_for_people() {
+fn the_cost_of_a_change_of_endpoints_is_printed() {
     // cluster_name: c7, endpoints: one with a locality, an address and a weight
     let address = b"\x0a\x0d\x0a\x0b\x12\x071.2.3.4\x18\x50";
     let endpoint = [&b"\x0a\x0f"[..], address].concat();

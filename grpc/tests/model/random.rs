@@ -3,7 +3,7 @@
 use super::play::play;
 
 #[test]
-fn random_conversations_find_nothing() {
+fn random_conversations_find_no_fault() {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     for round in 0..3000 {
         let bytes: Vec<u8> = (0..3 * (10 + round % 90))

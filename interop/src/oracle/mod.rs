@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_client_does_what_the_recorded_c_core_did() {
+    fn the_client_behaves_like_the_recorded_c_core() {
         let recorded = recording::read().expect("the recordings");
         let mut tally = Tally::default();
         for Recorded { case, core } in &recorded {
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_case_is_the_same_each_time_and_when_it_is_read_again() {
+    fn cases_are_deterministic_and_survive_a_json_round_trip() {
         for seed in 0..500 {
             let case = generate::case(seed);
             assert_eq!(case, generate::case(seed));

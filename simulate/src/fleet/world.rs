@@ -202,7 +202,7 @@ mod tests {
     const SMALL: Fleet = Fleet { proxies: 1000, replicas: 4, ..FLEET };
 
     #[test]
-    fn every_proxy_comes_back_once() {
+    fn every_proxy_of_a_restarted_replica_reconnects_once() {
         let mut world = World::new(&SMALL, COME_BACK, 1);
         world.restart(2, 1.0, 5.0);
         let outcome = world.run();

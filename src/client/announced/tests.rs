@@ -278,22 +278,22 @@ fn explore(delta: bool, names: usize, changes: u8) -> usize {
 }
 
 #[test]
-fn sotw_in_every_order_the_server_knows_and_answers() {
+fn sotw_the_server_learns_and_answers_each_subscription_in_every_order() {
     assert!(explore(false, 1, 4) > 1_000);
 }
 
 #[test]
-fn delta_in_every_order_the_server_knows_and_answers() {
+fn delta_the_server_learns_and_answers_each_subscription_in_every_order() {
     assert!(explore(true, 1, 4) > 1_000);
 }
 
 #[test]
-fn sotw_beside_the_wildcard() {
+fn sotw_a_name_and_the_wildcard_are_answered_in_every_order() {
     assert!(explore(false, 2, 3) > 10_000);
 }
 
 #[test]
-fn delta_beside_the_wildcard() {
+fn delta_a_name_and_the_wildcard_are_answered_in_every_order() {
     assert!(explore(true, 2, 4) > 10_000);
 }
 
@@ -313,7 +313,7 @@ fn list(announced: &mut Announced, serial: u64) -> Vec<ResourceName> {
 }
 
 #[test]
-fn a_timer_restarts_if_it_had_run_out_or_was_that_of_the_subscription_before() {
+fn a_timer_restarts_if_it_ran_out_or_belonged_to_an_earlier_subscription() {
     let (mut announced, name) = relisting();
     assert!(announced.settle(|_| true).is_empty(), "the timer still runs");
     assert_eq!(list(&mut announced, 2), [NAME]);
@@ -340,7 +340,7 @@ fn a_mention_confirms_a_name_that_is_listed_for_the_first_time() {
 }
 
 #[test]
-fn a_mention_may_answer_an_earlier_list() {
+fn a_mention_does_not_confirm_a_name_that_was_listed_earlier() {
     let (mut announced, name) = relisting();
     assert_eq!(list(&mut announced, 1), [NAME]);
     announced.settle(|_| true);

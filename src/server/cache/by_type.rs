@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kept_in_order_whatever_came_first() {
+    fn entries_are_sorted_by_type_url_in_any_order_of_insertion() {
         let mut by_type = ByType::new();
         for (number, url) in ["b", "c", "a", "b"].into_iter().enumerate() {
             by_type.get_or_insert_with(&url.into(), || number);

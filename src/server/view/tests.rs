@@ -194,7 +194,7 @@ proptest! {
 
     /// S-DELTA-52: a reverted change is skipped only where the client has that state.
     #[test]
-    fn nothing_is_lost_and_nothing_is_needless(
+    fn no_change_is_lost_and_none_is_sent_needlessly(
         limit in 0..3_usize,
         steps in proptest::collection::vec(step(), 1..40),
     ) {

@@ -73,13 +73,13 @@ fn run<V: Both>(client: &mut Client<V>, pipe: &Pipe, network: &Network, fault: F
 }
 
 #[test]
-fn a_driver_that_does_all_passes() {
+fn a_correct_client_driver_passes() {
     assert_eq!(check_driver::<Sotw>(|network| drive::<Sotw>(&network, Fault::None)), Ok(()));
     assert_eq!(check_driver::<Delta>(|network| drive::<Delta>(&network, Fault::None)), Ok(()));
 }
 
 #[test]
-fn what_a_driver_forgets_is_named() {
+fn faults_of_a_client_driver_are_reported_with_their_rule() {
     let faults = [
         (Fault::NeverReconnects, "after a stream that ended comes another one"),
         (Fault::ForgetsHandleClose, "on a new stream the client claims what it has (`handle_close` was called)"),
@@ -94,7 +94,7 @@ fn what_a_driver_forgets_is_named() {
 
 /// A fault that is found by waiting takes as long as the check's patience.
 #[test]
-fn what_a_driver_does_not_do_is_named() {
+fn faults_of_a_client_driver_found_by_waiting_are_reported_with_their_rule() {
     let faults = [
         (Fault::SleepsAfterAVerdict, "an update goes to the application, and what the client has to say then is sent"),
         (Fault::SkipsGarbage, "what can't be read ends the stream"),
@@ -157,13 +157,13 @@ fn serve<V: Both>(pipe: &Pipe, listener: &Listener, id: StreamId, forgets: Forge
 }
 
 #[test]
-fn a_driver_of_a_server_that_does_all_passes() {
+fn a_correct_server_driver_passes() {
     assert_eq!(check_server_driver::<Sotw>(|listener| listen::<Sotw>(&listener, Forgets::Nothing)), Ok(()));
     assert_eq!(check_server_driver::<Delta>(|listener| listen::<Delta>(&listener, Forgets::Nothing)), Ok(()));
 }
 
 #[test]
-fn what_a_driver_of_a_server_forgets_is_named() {
+fn faults_of_a_server_driver_are_reported_with_their_rule() {
     let faults = [
         (Forgets::Changes, "a change goes to each stream"),
         (Forgets::Others, "two streams are served at once"),

@@ -101,7 +101,7 @@ impl<V: Both> Relabel for Proxy<V> {
 }
 
 #[test]
-fn a_right_application_is_right_in_every_order() {
+fn a_correct_application_passes_in_every_order_of_events() {
     for report in [Proxy::<Sotw>::explore([2, 2, 2], false), Proxy::<Delta>::explore([2, 2, 2], false)] {
         assert!(report.fault.is_none(), "{:?}", report.fault);
         assert!(report.complete && report.states > 1_000 && report.settled > 10, "{report:?}");
@@ -109,7 +109,7 @@ fn a_right_application_is_right_in_every_order() {
 }
 
 #[test]
-fn an_application_that_keeps_what_is_removed_is_found_out() {
+fn an_application_that_keeps_removed_resources_is_found_by_a_shortest_trace() {
     let report = Proxy::<Delta>::explore([1, 1, 1], true);
     let fault = report.fault.expect("it is found");
     assert!(fault.what.contains("the proxy has what there is"), "{}", fault.what);

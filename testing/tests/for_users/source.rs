@@ -228,7 +228,7 @@ fn every_fault_is_found_and_named() {
 
 /// Two changes share a revision, and the probe did not look between them.
 #[test]
-fn a_revision_that_two_changes_share_is_seen_at_the_first_look() {
+fn a_revision_shared_by_two_changes_is_found_by_the_first_check() {
     let (of, mut map) = (TypeUrl::from(type_url::CLUSTER), Map::new(Some(Fault::SharedSince)));
     for name in ["a", "b"] {
         map.put(&of, Resource::new(name, name));
@@ -244,7 +244,7 @@ fn a_revision_that_two_changes_share_is_seen_at_the_first_look() {
 /// A probe panics at the call.
 #[test]
 #[should_panic = "`changes` has the latest first"]
-fn a_probe_panics_at_the_call() {
+fn a_probe_panics_at_the_call_that_breaks_the_contract() {
     let (of, mut map) = (TypeUrl::from(type_url::CLUSTER), Map::new(Some(Fault::OldestFirst)));
     for name in ["a", "b"] {
         map.put(&of, Resource::new(name, name));

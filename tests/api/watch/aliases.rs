@@ -46,7 +46,7 @@ impl World<Delta> {
 const NOTHING: [&str; 0] = [];
 
 #[test]
-fn what_an_alias_stands_for_is_told_and_kept() {
+fn a_resource_is_reported_and_kept_under_its_watched_alias() {
     let mut world = world();
     world.put_as("r", 1, &["x"]);
     world.watch("x");
@@ -67,7 +67,7 @@ fn what_an_alias_stands_for_is_told_and_kept() {
 }
 
 #[test]
-fn what_can_not_be_decoded_is_rejected() {
+fn an_undecodable_resource_is_rejected_and_its_alias_watcher_receives_the_error() {
     let mut world = world();
     world.put_as("r", 9, &["x"]);
     world.watch("x");
@@ -83,7 +83,7 @@ fn what_can_not_be_decoded_is_rejected() {
 }
 
 #[test]
-fn what_nobody_watches_by_any_name_is_not_decoded() {
+fn a_resource_without_watchers_by_name_or_alias_is_not_decoded() {
     let mut world = world();
     world.put_as("r", 9, &["x"]);
     let watch = world.watch("x");
@@ -101,7 +101,7 @@ fn what_nobody_watches_by_any_name_is_not_decoded() {
 }
 
 #[test]
-fn an_alias_of_nothing_does_not_exist() {
+fn an_alias_of_no_resource_is_reported_as_nonexistent() {
     let mut world = world();
     world.watch("x");
     assert_eq!(world.begin(), ["#1 x fails: 5: the resource does not exist"]);
@@ -110,7 +110,7 @@ fn an_alias_of_nothing_does_not_exist() {
 }
 
 #[test]
-fn an_alias_moves() {
+fn a_watcher_by_alias_receives_only_the_new_resource_of_a_moved_alias() {
     for first in [true, false] {
         let mut world = world();
         let (from, to) = if first { ("a", "c") } else { ("c", "a") };
@@ -131,7 +131,7 @@ fn an_alias_moves() {
 
 /// The former resource of the alias is also watched by its own name, and stays; the new resource is rejected.
 #[test]
-fn an_alias_moves_to_what_is_rejected() {
+fn an_alias_moved_to_a_rejected_resource_keeps_the_former_content() {
     for (from, to) in [("a", "c"), ("c", "a")] {
         let mut world = world();
         world.put_as(from, 1, &["x"]);
@@ -152,7 +152,7 @@ fn an_alias_moves_to_what_is_rejected() {
 /// No other watcher keeps the former resource of the alias: the resource is removed, with the rejection of the new one
 /// as the reason.
 #[test]
-fn an_alias_moves_to_what_is_rejected_and_the_first_goes() {
+fn an_alias_moved_to_a_rejected_resource_fails_if_the_former_one_is_removed() {
     let mut world = world();
     world.put_as("a", 1, &["x"]);
     world.watch("x");
@@ -166,7 +166,7 @@ fn an_alias_moves_to_what_is_rejected_and_the_first_goes() {
 }
 
 #[test]
-fn an_alias_is_lost() {
+fn a_lost_alias_is_reported_as_nonexistent() {
     let mut world = world();
     world.put_as("r", 1, &["x", "y"]);
     world.watch("x");
@@ -185,7 +185,7 @@ fn an_alias_is_lost() {
 
 /// A resource is reported under each of its watched names, and to a wildcard watcher under its own name.
 #[test]
-fn who_watches_by_an_alias_by_the_name_and_the_whole() {
+fn a_resource_is_reported_under_each_watched_name_and_to_wildcard_watchers() {
     let mut world = world();
     world.put_as("r", 1, &["x"]);
     world.watch("*");
@@ -205,7 +205,7 @@ fn who_watches_by_an_alias_by_the_name_and_the_whole() {
 
 /// A name becomes an alias of another resource, for a watcher of the name and for a watcher of the wildcard.
 #[test]
-fn a_name_becomes_an_alias() {
+fn a_watcher_of_a_name_that_becomes_an_alias_receives_the_new_resource() {
     let mut world = world();
     world.put_as("x", 1, &[]);
     world.watch("*");
@@ -226,7 +226,7 @@ fn a_name_becomes_an_alias() {
 
 /// An error of the resource also applies to its aliases, if it is reported; an error of an alias only to the alias.
 #[test]
-fn errors_of_an_alias() {
+fn a_resource_error_applies_to_its_aliases_and_an_alias_error_only_to_the_alias() {
     let mut world = world();
     world.put_as("r", 1, &["x"]);
     world.watch("x");
@@ -246,7 +246,7 @@ fn errors_of_an_alias() {
 }
 
 #[test]
-fn what_expires_is_gone_by_its_alias() {
+fn an_expired_resource_fails_for_watchers_by_alias() {
     let mut world = world();
     let mortal = resource("r", 1, &["x"]).with_ttl(Duration::from_secs(5));
     world.cache.insert(&type_url(), mortal);
@@ -260,7 +260,7 @@ fn what_expires_is_gone_by_its_alias() {
 
 /// Changes while there is no stream, and watchers that arrive then.
 #[test]
-fn a_stream_anew() {
+fn watchers_by_alias_receive_changes_on_a_new_stream() {
     let mut world = world();
     world.put_as("r", 1, &["x", "y"]);
     let x: WatchId = world.watch("x");
@@ -283,7 +283,7 @@ fn a_stream_anew() {
 
 /// A second alias of a held resource becomes watched, with or without a stream.
 #[test]
-fn another_alias_of_what_is_held() {
+fn a_watcher_by_another_alias_receives_the_held_resource() {
     for cut in [false, true] {
         let mut world = world();
         world.put_as("r", 1, &["x", "y"]);
@@ -302,7 +302,7 @@ fn another_alias_of_what_is_held() {
 
 /// A deleted resource that is kept is also kept by its alias.
 #[test]
-fn what_is_kept_is_kept_by_its_alias() {
+fn a_deleted_resource_that_is_kept_is_also_kept_under_its_alias() {
     let mut world = World::<Delta>::new(false, DataErrors::Keep);
     world.put_as("r", 1, &["x"]);
     world.watch("x");
@@ -315,7 +315,7 @@ fn what_is_kept_is_kept_by_its_alias() {
 
 /// A rejected resource is dropped, by its alias too.
 #[test]
-fn what_is_dropped_is_dropped_by_its_alias() {
+fn a_rejected_resource_that_is_dropped_is_also_dropped_under_its_alias() {
     let mut world = World::<Delta>::new(false, DataErrors::Drop);
     world.put_as("r", 1, &["x"]);
     world.watch("x");
@@ -345,7 +345,7 @@ impl World<Delta> {
 /// A watcher by name that arrives before the verdict receives a removal due to a moved alias, which the client does not
 /// report again.
 #[test]
-fn what_has_just_gone_by_its_alias() {
+fn a_watcher_added_before_the_verdict_receives_a_removal_by_a_moved_alias() {
     let mut world = world();
     world.put_as("a", 1, &["x"]);
     world.watch("x");
@@ -359,7 +359,7 @@ fn what_has_just_gone_by_its_alias() {
 
 /// The same if the alias was reported to stand for nothing just before.
 #[test]
-fn what_has_just_gone_with_its_alias() {
+fn a_watcher_added_before_the_verdict_receives_a_removal_after_a_lost_alias() {
     let mut world = world();
     world.put_as("a", 1, &["x"]);
     world.watch("x");
@@ -373,7 +373,7 @@ fn what_has_just_gone_with_its_alias() {
 
 /// The same for a watcher that arrives between the two: the loss of the alias, and the removal.
 #[test]
-fn what_is_about_to_go_with_its_alias() {
+fn a_watcher_added_between_a_lost_alias_and_the_removal_receives_the_removal() {
     let mut world = world();
     world.put_as("a", 1, &["x"]);
     world.watch("x");
@@ -392,7 +392,7 @@ fn what_is_about_to_go_with_its_alias() {
 /// A watcher by name that arrives after the last watcher of the alias has left receives the server's answer to its own
 /// subscription.
 #[test]
-fn what_has_gone_by_an_alias_that_nobody_watches_any_more() {
+fn a_name_watched_after_the_last_watcher_by_alias_awaits_the_server_response() {
     let mut world = world();
     world.put_as("a", 1, &["x"]);
     let watch = world.watch("x");
@@ -409,7 +409,7 @@ fn what_has_gone_by_an_alias_that_nobody_watches_any_more() {
 /// A removal is forgotten once no watcher watches the resource by its name: an alias that stood for nothing by the time
 /// of the removal does not keep that removal known.
 #[test]
-fn a_lost_alias_is_forgotten_with_its_resource() {
+fn a_lost_alias_does_not_keep_a_removal_known() {
     let mut world = world();
     world.put_as("a", 1, &["x"]);
     world.watch("x");
@@ -431,7 +431,7 @@ fn a_lost_alias_is_forgotten_with_its_resource() {
 
 /// The expiry of a resource is no event for a watcher of an alias that stood for the resource before.
 #[test]
-fn what_expires_is_nothing_to_a_lost_alias() {
+fn the_expiry_of_a_resource_is_not_reported_to_watchers_by_a_lost_alias() {
     let mut world = world();
     let ttl = Duration::from_secs(5);
     world.cache.insert(&type_url(), resource("a", 1, &["x"]).with_ttl(ttl));
@@ -448,7 +448,7 @@ fn what_expires_is_nothing_to_a_lost_alias() {
 /// A removed name becomes an alias of another resource in the same update: a watcher of the name receives the content
 /// of that resource.
 #[test]
-fn a_removed_name_becomes_an_alias() {
+fn a_name_removed_and_made_an_alias_by_one_update_has_the_new_content() {
     let mut world = world();
     world.put_as("a", 1, &["x"]);
     world.watch("x");
@@ -475,7 +475,7 @@ fn a_removed_name_becomes_an_alias() {
 
 /// A watcher by name that arrives later also receives the reason of the last removal.
 #[test]
-fn what_was_dropped_has_its_reason_for_a_watcher_that_comes_later() {
+fn a_watcher_added_late_receives_the_reason_of_a_dropped_resource() {
     let mut world = World::<Delta>::new(false, DataErrors::Drop);
     world.put_as("a", 1, &["x"]);
     world.watch("*");

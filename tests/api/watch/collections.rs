@@ -15,7 +15,7 @@ fn world() -> World<Delta> {
 /// A new collection adds only the resources that it covers: the content of another name is forgotten with the last
 /// watcher of that name.
 #[test]
-fn a_collection_keeps_only_what_it_covers() {
+fn a_collection_keeps_only_the_resources_that_it_covers() {
     let mut world = world();
     world.put("a", 1);
     world.put(PART, 2);

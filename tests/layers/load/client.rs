@@ -113,7 +113,7 @@ fn a_stream_begins_with_the_node() {
 
 /// R-LRS-02: until the server answers nothing more is sent.
 #[test]
-fn nothing_is_sent_before_the_answer() {
+fn no_report_is_sent_before_the_first_response() {
     let mut world = World::new(config());
     world.calls(at(1), "c1", 3);
     assert_eq!((world.due(), world.sent(3_600_000)), (None, None));
@@ -121,7 +121,7 @@ fn nothing_is_sent_before_the_answer() {
 
 /// R-LRS-03.
 #[test]
-fn later_messages_have_the_node_only_if_they_are_to() {
+fn later_messages_have_the_node_only_if_configured() {
     let mut world = World::asked(&["c1"]);
     assert_eq!(world.reporter.poll_transmit(at(1000)).expect("a report").node, None);
     let mut world = World::new(config().with_node_on_every_request(true));
@@ -132,7 +132,7 @@ fn later_messages_have_the_node_only_if_they_are_to() {
 
 /// R-LRS-04: the interval is the least time, from the response and then from report to report.
 #[test]
-fn a_late_report_moves_the_next_one() {
+fn a_late_report_delays_the_next_report() {
     let mut world = World::asked(&["c1"]);
     world.calls(at(0), "c1", 1);
     assert_eq!((world.due(), world.sent(999)), (Some(at(1000)), None));
@@ -172,7 +172,7 @@ fn hostile_intervals_become_the_floor_or_the_cap() {
 
 /// R-LRS-06, L-18, L-24: the list names the clusters, including the first; unknown names are skipped; all means all.
 #[test]
-fn the_list_or_all() {
+fn reports_have_the_listed_clusters_or_all() {
     let both = Response { send_all_clusters: true, ..response(&["c2"], 1000) };
     let rows = [
         (response(&["c1"], 1000), vec!["c1"]),
@@ -195,7 +195,7 @@ fn the_list_or_all() {
 
 /// R-LRS-07, L-17: an empty list asks for nothing.
 #[test]
-fn an_empty_list_is_nothing() {
+fn an_empty_list_stops_the_reports() {
     let mut world = World::asked(&["c1"]);
     world.calls(at(0), "c1", 1);
     world.answer(at(500), &response(&[], 1000));
@@ -236,7 +236,7 @@ fn a_later_response_replaces_the_selection() {
 
 /// R-LRS-10, R-LRS-11: counts from before the response that asks for the cluster.
 #[test]
-fn a_newly_wanted_cluster_begins_at_the_response() {
+fn a_newly_selected_cluster_is_counted_from_its_response_unless_configured() {
     for (count, expected) in [
         (false, stats("c2", 1002, vec![of("a", [1, 1, 0, 1])])),
         (true, stats("c2", 3235, vec![of("a", [17, 16, 0, 1])])),
@@ -252,7 +252,7 @@ fn a_newly_wanted_cluster_begins_at_the_response() {
 
 /// R-LRS-11: counts are not saved up while the server asks for other clusters.
 #[test]
-fn what_is_not_wanted_is_thrown_away() {
+fn counts_of_unselected_clusters_are_discarded() {
     for (count, expected) in [(false, stats("c2", 500, vec![])), (true, stats("c2", 1000, vec![of("a", [2, 2, 0, 0])]))]
     {
         let mut world = World::new(config().with_count_before_asked(count));
@@ -272,7 +272,7 @@ fn what_is_not_wanted_is_thrown_away() {
 
 /// Endpoints whose counts are thrown away make room, also beside a call in progress at their locality.
 #[test]
-fn endpoints_that_are_thrown_away_make_room() {
+fn discarded_endpoints_do_not_count_against_the_limit() {
     let limits = Limits { endpoints: 1, ..Limits::default() };
     let mut world = World::new(config().with_limits(limits));
     world.answer(at(0), &response(&["c1"], 1000));
@@ -361,7 +361,7 @@ fn idle_localities_are_left_out() {
 
 /// R-LRS-16, L-23: a report each interval, or silence after the first report of an idle interval.
 #[test]
-fn nothing_happened() {
+fn idle_intervals_are_reported_and_only_the_first_if_quiet() {
     let mut world = World::new(config());
     world.answer(at(0), &all(1000));
     assert_eq!(world.sent(1000), Some(vec![]), "no clusters, and still a report");
@@ -406,7 +406,7 @@ fn two_services_are_two_entries() {
 
 /// R-LRS-18, R-LRS-19, L-21: drops are in no locality, and those of a circuit breaker in the total alone.
 #[test]
-fn dropped_calls() {
+fn dropped_calls_are_counted_in_total_and_by_category() {
     let mut world = World::asked(&["c1"]);
     let entry = world.entry(at(0), "c1");
     for (category, calls) in [("throttle", 3), ("", 3), ("lb", 5), ("throttle", 5), ("none", 0)] {
@@ -422,7 +422,7 @@ fn dropped_calls() {
 
 /// R-LRS-20: no end without a start, no wrap-around; sums saturate.
 #[test]
-fn calls_end_once() {
+fn ends_of_calls_that_were_not_started_are_refused() {
     let mut world = World::asked(&["c1"]);
     let call = world.start(at(0), "c1", &zone("a"));
     world.end(call.clone(), Outcome::Error);
@@ -451,7 +451,7 @@ fn calls_end_once() {
 
 /// R-LRS-21: the counters and windows outlive the stream, and the selection does not.
 #[test]
-fn a_lost_stream_loses_nothing_that_is_counted() {
+fn counts_of_selected_clusters_survive_a_lost_stream() {
     let mut world = World::asked(&["c1"]);
     world.calls(at(0), "c1", 1);
     world.sent(1000).expect("a report");
@@ -470,7 +470,7 @@ fn a_lost_stream_loses_nothing_that_is_counted() {
 /// R-LRS-21: a cluster that the last stream asked for, and whose entry is new since, loses no counts either; a cluster
 /// that the new stream does not ask for does.
 #[test]
-fn the_next_stream_may_ask_for_less() {
+fn a_cluster_not_selected_on_the_next_stream_loses_its_counts() {
     let mut world = World::asked(&["c1", "c2"]);
     world.reporter.handle_close();
     world.calls(at(500), "c1", 1);
@@ -484,7 +484,7 @@ fn the_next_stream_may_ask_for_less() {
 
 /// R-LRS-21, as Envoy: the first message of the next stream has stats, and reports go on at the old interval.
 #[test]
-fn the_selection_may_be_kept() {
+fn the_envoy_dialect_keeps_the_selection_across_streams() {
     let mut world = World::new(config().with_dialect(Dialect::Envoy));
     world.answer(at(0), &response(&["c1"], 1000));
     world.calls(at(0), "c1", 1);
@@ -500,7 +500,7 @@ fn the_selection_may_be_kept() {
 
 /// R-LRS-23: there is never a second report that waits.
 #[test]
-fn a_report_is_made_when_there_is_room() {
+fn reports_that_wait_for_room_are_merged_into_one() {
     let mut world = World::asked(&["c1"]);
     for now in [1000, 2000, 3000] {
         world.calls(at(now - 500), "c1", 1);
@@ -514,7 +514,7 @@ fn a_report_is_made_when_there_is_room() {
 
 /// R-LRS-23: the counts of an unsent report are in the next report, on this stream or the next one.
 #[test]
-fn an_unsent_report_is_given_back() {
+fn the_counts_of_an_unsent_report_are_in_the_next_one() {
     for lost in [false, true] {
         let mut world = World::asked(&["c1"]);
         let entry = world.entry(at(0), "c1");
@@ -547,7 +547,7 @@ fn an_unsent_report_is_given_back() {
 
 /// R-LRS-23: the same for the node, and for an entry that was removed with its report.
 #[test]
-fn what_was_gone_comes_back() {
+fn the_node_and_the_counts_of_a_removed_entry_are_sent_again_if_unsent() {
     let mut world = World::new(config());
     let greeting = world.open(at(0));
     world.reporter.handle_unsent(greeting.clone()).expect("it was under way");
@@ -598,7 +598,7 @@ fn the_last_counts_of_an_entry_are_reported() {
 
 /// R-LRS-24: an entry that the server does not ask for is removed with its last call.
 #[test]
-fn an_entry_that_nobody_asks_for_goes_at_once() {
+fn a_released_entry_that_is_not_selected_is_removed_with_its_last_call() {
     let mut world = World::new(config());
     let entry = world.reporter.entry(at(0), "c1", "").expect("room");
     let call = world.reporter.started(&entry, &zone("a")).expect("an entry");
@@ -654,7 +654,7 @@ fn stop_makes_a_last_report() {
 
 /// R-LRS-25: a last report that is given back is owed again, while there is a stream.
 #[test]
-fn stop_without_a_stream_or_a_selection() {
+fn stop_makes_no_report_without_a_selection_or_a_stream() {
     for answered in [false, true] {
         let mut world = World::new(config());
         if answered {
@@ -676,7 +676,7 @@ fn stop_without_a_stream_or_a_selection() {
 
 /// R-LRS-28: utilizations have fields, or are named metrics.
 #[test]
-fn metrics_of_calls() {
+fn utilizations_are_reported_as_fields_or_as_named_metrics() {
     for by_name in [false, true] {
         let mut world = World::new(config().with_metrics_by_name(by_name));
         world.answer(at(0), &all(1000));
@@ -704,7 +704,7 @@ fn metrics_of_calls() {
 
 /// R-LRS-29: endpoints beside their locality, from the response on that asks for them.
 #[test]
-fn endpoints_of_localities() {
+fn endpoints_are_reported_with_their_locality_if_requested() {
     let mut world = World::asked(&["c1"]);
     let places = [&b"e2"[..], b"e1"].map(|address| zone("a").with_endpoint(address));
     let entry = world.entry(at(0), "c1");
@@ -736,7 +736,7 @@ fn endpoints_of_localities() {
 
 /// R-LRS-30: the priority is part of the key, and a locality that is not known is the empty one.
 #[test]
-fn localities_by_name_and_priority() {
+fn localities_are_counted_by_name_and_priority() {
     let mut world = World::asked(&["c1"]);
     let entry = world.entry(at(0), "c1");
     for place in [zone("b"), zone("a").with_priority(1), zone("a"), Place::default(), zone("a").with_priority(1)] {
@@ -750,7 +750,7 @@ fn localities_by_name_and_priority() {
 
 /// R-LRS-31: "all" means every cluster that the client has, in the order of names, and a new entry counts at once.
 #[test]
-fn all_is_what_the_client_has() {
+fn a_response_for_all_clusters_selects_every_cluster_of_the_client() {
     let mut world = World::new(config());
     world.answer(at(0), &all(1000));
     for (now, cluster) in [(0, "b"), (0, "c"), (900, "a")] {
@@ -762,7 +762,7 @@ fn all_is_what_the_client_has() {
 
 /// The limits of what is counted, and of a selection.
 #[test]
-fn limits() {
+fn counts_and_selections_beyond_a_limit_are_refused() {
     let limits =
         Limits { clusters: 2, localities: 1, endpoints: 1, metrics: 1, categories: 1, selected: 2, selected_bytes: 5 };
     let mut world = World::new(config().with_limits(limits));
@@ -798,7 +798,7 @@ fn limits() {
 
 /// A response without a stream is a mistake of the driver. The gRPC and Envoy dialects are three settings each.
 #[test]
-fn no_stream_and_dialects() {
+fn a_response_without_a_stream_is_an_error_and_dialects_are_presets() {
     let mut reporter = Reporter::new(config());
     assert_eq!(reporter.handle_response(at(0), all(1)), Err(Error::Caller(Misuse::NoStream)));
     let habits = config().with_count_before_asked(true).with_idle_localities(true).with_quiet(true);
@@ -810,7 +810,7 @@ fn no_stream_and_dialects() {
 
 /// Reporters are values: those with equal configurations are equal, those with different configurations are not.
 #[test]
-fn reporters_are_values() {
+fn fresh_reporters_are_equal_if_their_configurations_are_equal() {
     let fresh = |config: Config| Reporter::new(config);
     assert_eq!(fresh(config()), fresh(config()));
     assert_ne!(fresh(config()), fresh(config().with_quiet(true)));

@@ -39,7 +39,7 @@ fn asks(clusters: &[&str]) -> Option<Response> {
 
 /// R-LRS-50: the collector asks for nothing before the node arrives, nor without a policy.
 #[test]
-fn nothing_is_asked_before_the_node_or_without_a_policy() {
+fn no_response_is_sent_before_the_node_or_without_a_selection() {
     let mut collector = Collector::new(CollectorConfig::new());
     assert_eq!((collector.poll_transmit(), collector.node()), (None, None));
     collector.set_selection(Some(Selection::all(second())));
@@ -53,7 +53,7 @@ fn nothing_is_asked_before_the_node_or_without_a_policy() {
 
 /// R-LRS-51, L-14, L-15: whatever is configured, a response has an interval, which is at least the floor.
 #[test]
-fn no_response_without_an_interval() {
+fn every_response_has_an_interval_of_at_least_the_floor() {
     let huge = Duration::from_secs(1_000_000);
     for (floor, interval, expected) in [
         (second(), Duration::ZERO, second()),
@@ -72,7 +72,7 @@ fn no_response_without_an_interval() {
 
 /// R-LRS-52, L-16: only a change causes a response.
 #[test]
-fn an_equal_selection_brings_no_response() {
+fn an_equal_selection_causes_no_response() {
     let mut collector = collector(node());
     let mut said = |selection: Selection| {
         collector.set_selection(Some(selection));
@@ -93,7 +93,7 @@ fn an_equal_selection_brings_no_response() {
 
 /// R-LRS-53: stats may arrive at any time, and later nodes are ignored.
 #[test]
-fn stats_come_at_any_time() {
+fn stats_are_reported_at_any_time_and_later_nodes_are_ignored() {
     let mut collector = Collector::new(CollectorConfig::new());
     let report = vec![stats("c1", 5399, vec![of("a", [1, 1, 0, 0])]), stats("never asked", 1000, vec![])];
     let expected = [Action::Node(node().into()), Action::Report(report.clone())];
@@ -109,7 +109,7 @@ fn stats_come_at_any_time() {
 
 /// R-LRS-54: the collector asks for all clusters only from clients that have the feature.
 #[test]
-fn all_clusters_are_for_clients_with_the_feature() {
+fn all_clusters_are_requested_only_from_clients_with_the_feature() {
     let mut old = collector(Node::new("n"));
     old.set_selection(Some(Selection::all(second())));
     assert_eq!((old.poll_transmit(), old.poll_action()), (None, None));
@@ -122,7 +122,7 @@ fn all_clusters_are_for_clients_with_the_feature() {
 
 /// R-LRS-55, L-17: the collector never sends an empty selection; asking for nothing ends the stream.
 #[test]
-fn nothing_more_to_ask_ends_the_stream() {
+fn an_empty_selection_after_a_sent_one_ends_the_stream() {
     for nothing in [None, Some(Selection::clusters(second(), [""; 0])), Some(Selection::all(second()))] {
         let mut collector = collector(Node::new("n"));
         collector.set_selection(nothing.clone());
@@ -144,7 +144,7 @@ fn nothing_more_to_ask_ends_the_stream() {
 
 /// R-LRS-57: the collector reports duplicate entries and localities as received; the helper `merge` adds them up.
 #[test]
-fn entries_and_localities_that_are_there_twice() {
+fn duplicate_entries_are_reported_as_received_and_added_up_by_merge() {
     let drops = |count| vec![Dropped { category: "x".into(), count }];
     let mut other = of("a", [9, 9, 0, 0]);
     other.priority = 1;
@@ -182,7 +182,7 @@ fn entries_and_localities_that_are_there_twice() {
 
 /// R-LRS-58: counts need not agree, and a window of zero is none.
 #[test]
-fn counts_need_not_agree() {
+fn inconsistent_counts_are_accepted_and_a_zero_window_is_omitted() {
     let report =
         |window| vec![ClusterStats { window, ..stats("c1", 0, vec![of("a", [2, 0, 3, 0]), of("b", [0, 9, 1, 0])]) }];
     let mut collector = collector(node());
@@ -192,7 +192,7 @@ fn counts_need_not_agree() {
 
 /// R-LRS-59: the sums of a stream; calls in progress are those of the last report that has the entry.
 #[test]
-fn totals_of_a_stream() {
+fn totals_add_up_the_reports_of_a_stream() {
     let mut collector = collector(node());
     let send = |collector: &mut Collector, report| _ = receive(collector, None, report);
     let total = |collector: &Collector| collector.totals().iter().cloned().collect::<Vec<_>>();
@@ -212,7 +212,7 @@ fn totals_of_a_stream() {
 
 /// R-LRS-61: each limit ends the stream with RESOURCE_EXHAUSTED, and changes nothing.
 #[test]
-fn limits_of_a_report() {
+fn a_report_beyond_a_limit_is_refused() {
     let limits = ReportLimits {
         clusters: 2,
         localities: 2,
@@ -267,7 +267,7 @@ fn limits_of_a_report() {
 
 /// Actions wait to be polled.
 #[test]
-fn a_driver_polls_all_actions() {
+fn a_request_is_refused_while_actions_wait() {
     let mut collector = Collector::new(CollectorConfig::new());
     let request = Request { node: Some(node().into()), clusters: vec![] };
     collector.handle_request(request.clone()).expect("a good request");
@@ -277,7 +277,7 @@ fn a_driver_polls_all_actions() {
 
 /// Collectors are values: the hash depends on what they received, and not on their configuration.
 #[test]
-fn collectors_are_values() {
+fn the_hash_of_a_collector_depends_on_received_requests_alone() {
     let fresh = || Collector::new(CollectorConfig::new());
     let (mut one, mut other) = (fresh(), fresh());
     assert_eq!((&one, hash(&one)), (&other, hash(&other)));

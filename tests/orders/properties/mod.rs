@@ -65,33 +65,33 @@ proptest! {
 
     /// A refused input changes nothing (`hostile` compares with a copy after each), and nothing panics.
     #[test]
-    fn a_hostile_sotw_server(data in bytes()) {
+    fn a_client_survives_a_hostile_sotw_server(data in bytes()) {
         hostile::client::play::<Sotw>(&data);
     }
 
     #[test]
-    fn a_hostile_delta_server(data in bytes()) {
+    fn a_client_survives_a_hostile_delta_server(data in bytes()) {
         hostile::client::play::<Delta>(&data);
     }
 
     #[test]
-    fn a_hostile_sotw_client(data in bytes()) {
+    fn a_server_survives_a_hostile_sotw_client(data in bytes()) {
         hostile::server::play::<Sotw>(&data);
     }
 
     #[test]
-    fn a_hostile_delta_client(data in bytes()) {
+    fn a_server_survives_a_hostile_delta_client(data in bytes()) {
         hostile::server::play::<Delta>(&data);
     }
 
     /// Streams of one store do not affect each other.
     #[test]
-    fn two_sotw_streams_are_as_two_alone(data in bytes()) {
+    fn two_sotw_streams_do_not_affect_each_other(data in bytes()) {
         streams::check::<Sotw>(&data);
     }
 
     #[test]
-    fn two_delta_streams_are_as_two_alone(data in bytes()) {
+    fn two_delta_streams_do_not_affect_each_other(data in bytes()) {
         streams::check::<Delta>(&data);
     }
 }

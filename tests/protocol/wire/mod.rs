@@ -103,7 +103,7 @@ fn check_message<M: Clone + std::fmt::Debug + PartialEq>(
 
 /// The seconds of a protobuf `Duration` are signed. Without a limit, a TTL without end would be read as negative.
 #[test]
-fn a_ttl_without_end() {
+fn the_longest_ttl_is_encoded_as_the_longest_protobuf_duration() {
     let type_url = TypeUrl::from("t");
     let mut cache = Cache::new(1);
     cache.insert(&type_url, Resource::new("r", &b""[..]).with_ttl(Duration::MAX));
@@ -126,7 +126,7 @@ fn claim(name: u8) -> [u8; 8] {
 
 /// Another field may come between the entries of a map (protobuf, "Maps"): the map still has all of them.
 #[test]
-fn claims_with_another_field_between_them() {
+fn claims_with_another_field_between_them_are_all_decoded() {
     let nonce = [0x32, 1, b'n'];
     let bytes = [&claim(b'a')[..], &nonce[..], &claim(b'b')[..]].concat();
     let request = proto::delta::decode_request(bytes.into()).expect("a request");
@@ -148,42 +148,42 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn responses_of_a_sotw_server(script in strategies::script()) {
+    fn responses_of_a_sotw_server_are_encoded_as_by_prost(script in strategies::script()) {
         check_responses::<Sotw>(&script);
     }
 
     #[test]
-    fn responses_of_a_delta_server(script in strategies::script()) {
+    fn responses_of_a_delta_server_are_encoded_as_by_prost(script in strategies::script()) {
         check_responses::<Delta>(&script);
     }
 
     #[test]
-    fn sotw_requests(request in strategies::sotw_request()) {
+    fn sotw_requests_are_encoded_as_by_prost_and_decode_to_the_original(request in strategies::sotw_request()) {
         let plain = plain::sotw_request(&request).encode_to_vec();
         check_message(&request, &plain, proto::sotw::encode_request, proto::sotw::decode_request);
     }
 
     #[test]
-    fn delta_requests(request in strategies::delta_request()) {
+    fn delta_requests_are_encoded_as_by_prost_and_decode_to_the_original(request in strategies::delta_request()) {
         let plain = plain::delta_request(&request).encode_to_vec();
         check_message(&request, &plain, proto::delta::encode_request, proto::delta::decode_request);
     }
 
     #[test]
-    fn sotw_responses(response in strategies::sotw_response()) {
+    fn sotw_responses_are_encoded_as_by_prost_and_decode_to_the_original(response in strategies::sotw_response()) {
         let plain = Sotw::plain(&response);
         check_message(&response, &plain, proto::sotw::encode_response, proto::sotw::decode_response);
     }
 
     #[test]
-    fn delta_responses(response in strategies::delta_response()) {
+    fn delta_responses_are_encoded_as_by_prost_and_decode_to_the_original(response in strategies::delta_response()) {
         let plain = Delta::plain(&response);
         check_message(&response, &plain, proto::delta::encode_response, proto::delta::decode_response);
     }
 
     /// Arbitrary bytes decode to an error, or to a message that decodes to itself once encoded.
     #[test]
-    fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_decode_to_an_error_or_to_a_stable_message(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let bytes = Bytes::from(bytes);
         if let Ok(message) = proto::sotw::decode_request(bytes.clone()) {
             let again = proto::sotw::encode_request(&message);

@@ -103,7 +103,7 @@ fn group() -> Group {
 
 /// R-CSDS-31, -32: what each node was sent, and its verdicts; R-CSDS-30: the nodes that are shown.
 #[tokio::test(start_paused = true)]
-async fn a_control_plane_shows_its_nodes() {
+async fn a_control_plane_reports_the_config_status_of_each_node() {
     let plane = ControlPlane::new(group());
     let channel = connect(plane.service(), WINDOW).await;
     assert_eq!(fetch(&channel, all()).await, Ok(Vec::new()), "nobody is connected");
@@ -164,7 +164,7 @@ async fn a_stream_answers_each_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn limits_of_a_control_plane() {
+async fn status_calls_and_response_sizes_beyond_the_limits_are_refused() {
     let limits = Limits { status_bytes: 60, status_calls: 1, ..Limits::default() };
     let group = group();
     let plane = ControlPlane::builder(move |_, _| Ok(group.clone())).limits(limits).build();
@@ -195,7 +195,7 @@ impl XdsResource for Cluster {
 
 /// R-CSDS-01, -14, -15: clients of one process.
 #[tokio::test(start_paused = true)]
-async fn clients_show_what_they_have() {
+async fn clients_report_the_status_of_their_resources() {
     let group = group();
     let plane = ControlPlane::new(group.clone());
     let server = move || {

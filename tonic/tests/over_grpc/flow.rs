@@ -75,7 +75,7 @@ impl Service<http::Request<Body>> for Counted {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_does_not_read_holds_its_window() {
+async fn a_client_that_does_not_read_holds_about_its_window_and_delays_no_other() {
     let (group, notes) = (large(), Notes::default());
     let plane = observed(&group, &notes);
     let counted = Counted(plane.service(), Arc::default());
@@ -185,7 +185,7 @@ async fn a_drain_ends_the_streams_and_refuses_new_ones() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_runs_until_its_clients_have_left_or_the_limit_has_come() {
+async fn a_draining_server_runs_until_its_clients_are_gone_or_the_limit_expires() {
     for reads in [true, false] {
         let plane = ControlPlane::new(large());
         let (near, far) = tokio::io::duplex(64 << 10);

@@ -115,7 +115,7 @@ fn rows(report: &[ClusterStats]) -> Vec<(&str, [u64; 4], u64)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_are_reported_as_the_server_asks() {
+async fn calls_are_reported_for_the_selected_clusters_at_the_requested_interval() {
     let mut world = World::new(Some(Selection::all(2 * SECOND)));
     let (reporter, mut events) = reporter(vec![world.channel().await]);
     assert!(matches!(event(&mut events).await, LoadEvent::Asked));
@@ -147,7 +147,7 @@ async fn calls_are_reported_as_the_server_asks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_stream_loses_nothing() {
+async fn calls_between_two_streams_are_reported_on_the_next() {
     let mut world = World::new(Some(Selection::all(SECOND)));
     let channels = vec![world.channel().await, world.channel().await];
     let begin = Instant::now();
@@ -172,7 +172,7 @@ async fn a_lost_stream_loses_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_last_report_is_sent() {
+async fn stop_sends_the_last_report() {
     let mut world = World::new(Some(Selection::all(60 * SECOND)));
     let (reporter, mut events) = reporter(vec![world.channel().await]);
     assert!(matches!(event(&mut events).await, LoadEvent::Asked));
@@ -187,7 +187,7 @@ async fn the_last_report_is_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dropped_reporter_reports_last() {
+async fn a_dropped_reporter_sends_the_last_report() {
     let mut world = World::new(Some(Selection::all(60 * SECOND)));
     let (reporter, mut events) = reporter(vec![world.channel().await]);
     assert!(matches!(event(&mut events).await, LoadEvent::Asked));

@@ -95,7 +95,7 @@ impl Call {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_can_not_be_read_ends_the_stream_with_the_reason() {
+async fn an_unreadable_request_ends_the_stream_with_the_reason() {
     let (plane, channel, _) = serve().await;
     let garbage = "malformed DeltaDiscoveryRequest: failed to decode Protobuf message: invalid tag value: 0";
     let cases: [(Vec<u8>, Code, &str); 7] = [
@@ -126,7 +126,7 @@ async fn a_request_that_is_too_large_is_refused_before_it_has_arrived() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_arrive_in_any_pieces() {
+async fn requests_are_read_from_frames_of_any_size() {
     let (_, channel, notes) = serve().await;
     // The largest request that is allowed, byte by byte.
     let call = Call::open(&channel, Some("identity")).await;
@@ -149,7 +149,7 @@ async fn requests_arrive_in_any_pieces() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_large_request_is_collected_whole() {
+async fn a_large_request_is_read_from_several_frames() {
     let group = Group::new("all");
     group.replace(&clusters(), [resource("c", "one")]);
     let plane = ControlPlane::new(group);
@@ -186,7 +186,7 @@ async fn a_compressed_call_is_refused_as_tonic_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_breaks_the_protocol_ends_the_stream_and_no_other() {
+async fn a_protocol_violation_ends_its_stream_and_no_other() {
     let (_, channel, _) = serve().await;
     let mut good = Peer::<Delta>::ads(&channel).await;
     good.subscribe(Node::new("n"), type_url::CLUSTER, &["c"]).await;
@@ -200,7 +200,7 @@ async fn what_breaks_the_protocol_ends_the_stream_and_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_closes_its_half_is_answered_first() {
+async fn a_client_that_half_closes_its_stream_is_answered_before_the_end() {
     let (plane, channel, notes) = serve().await;
     let half = Peer::<Delta>::ads(&channel).await;
     half.subscribe(Node::new("n"), type_url::CLUSTER, &["c"]).await;
@@ -212,7 +212,7 @@ async fn a_client_that_closes_its_half_is_answered_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_vanishes_in_the_middle_of_a_message_is_gone() {
+async fn a_stream_reset_in_the_middle_of_a_message_is_closed_as_cancelled() {
     let (plane, channel, notes) = serve().await;
     let call = Call::open(&channel, None).await;
     call.write(&request(500)[..300]).await;

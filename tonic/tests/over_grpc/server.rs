@@ -26,7 +26,7 @@ fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_service_in_each_variant() {
+async fn ads_and_type_services_are_served_in_both_variants() {
     let plane = ControlPlane::new(group("all", "one"));
     let channel = connect(plane.service(), WINDOW).await;
 
@@ -57,7 +57,7 @@ async fn each_service_in_each_variant() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_router_takes_the_service_beside_another() {
+async fn a_router_serves_the_control_plane_beside_another_service() {
     /// A service with a name of its own, which answers everything with one status.
     #[derive(Clone)]
     struct Health;
@@ -144,7 +144,7 @@ async fn nodes_are_assigned_to_groups_or_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_loading_group_says_nothing_until_it_is_loaded() {
+async fn a_type_is_not_answered_until_its_resources_are_loaded() {
     let group = Group::new("all");
     let plane = ControlPlane::new(group.clone());
     let channel = connect(plane.service(), WINDOW).await;
@@ -158,7 +158,7 @@ async fn the_loading_group_says_nothing_until_it_is_loaded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_push_is_awaited_until_all_have_answered() {
+async fn a_push_reports_which_streams_accepted_rejected_closed_or_are_behind() {
     let group = group("all", "one");
     let notes = Notes::default();
     let all = group.clone();
@@ -227,7 +227,7 @@ async fn a_push_is_awaited_until_all_have_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_observer_hears_of_each_event_once_and_in_order() {
+async fn an_observer_receives_each_event_once_and_in_order() {
     let (notes, all) = (Notes::default(), group("all", "one"));
     let assigned = all.clone();
     let plane = ControlPlane::builder(move |_, _| Ok(assigned.clone()))
@@ -267,7 +267,7 @@ async fn an_observer_hears_of_each_event_once_and_in_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn streams_are_counted_and_limited() {
+async fn a_stream_beyond_the_limit_is_refused_until_another_closes() {
     let all = group("all", "one");
     let limits = Limits { streams: 2, ..Limits::default() };
     let notes = Notes::default();
@@ -285,7 +285,7 @@ async fn streams_are_counted_and_limited() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn heartbeats_come_when_their_time_has_come() {
+async fn heartbeats_are_sent_before_the_resource_expires() {
     let all = Group::new("all");
     let ttl = Duration::from_secs(10);
     all.replace(&clusters(), [resource("c", "one").with_ttl(ttl)]);

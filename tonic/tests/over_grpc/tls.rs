@@ -78,7 +78,7 @@ async fn reason(client: &XdsClient) -> String {
 }
 
 #[tokio::test]
-async fn a_good_certificate_is_served() {
+async fn a_client_with_a_certificate_of_the_authority_is_served() {
     let authority = Authority::new("own");
     let url = serve(&authority).await;
     let client = client(&url, &authority, Some(authority.sign("client")));
@@ -98,7 +98,7 @@ async fn a_server_of_a_foreign_authority_is_not_trusted() {
 }
 
 #[tokio::test]
-async fn a_client_without_a_certificate_learns_why() {
+async fn a_client_without_a_certificate_is_refused_with_the_reason() {
     let authority = Authority::new("own");
     let url = serve(&authority).await;
     assert_eq!(
@@ -108,7 +108,7 @@ async fn a_client_without_a_certificate_learns_why() {
 }
 
 #[tokio::test]
-async fn a_client_of_a_foreign_authority_learns_why() {
+async fn a_client_of_a_foreign_authority_is_refused_with_the_reason() {
     let (authority, foreign) = (Authority::new("own"), Authority::new("foreign"));
     let url = serve(&authority).await;
     assert_eq!(

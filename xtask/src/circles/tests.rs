@@ -33,7 +33,7 @@ fn named_by(user: &str) -> Vec<String> {
 }
 
 #[test]
-fn use_declarations() {
+fn use_declarations_are_arrows_to_the_files_of_the_items() {
     assert_eq!(named_by("use crate::shapes::round::Circle;"), ["user.rs -> shapes/round.rs (Circle)"]);
     let nested = "use crate::shapes::{area, flat::{self, Square}, round::{Circle as Disc, Roll as _}};";
     let expected = [
@@ -55,7 +55,7 @@ fn glob_imports_count_where_a_name_is_used() {
 }
 
 #[test]
-fn paths_in_code() {
+fn paths_in_code_are_arrows() {
     let round = "user.rs -> shapes/round.rs (Circle)";
     for user in [
         "fn f() { let c = crate::shapes::round::Circle { r: 1 }; }",
@@ -91,7 +91,7 @@ fn paths_in_code() {
 }
 
 #[test]
-fn a_path_goes_on_in_the_module_and_not_in_the_function_of_its_name() {
+fn a_path_continues_in_the_module_and_not_in_the_function_of_the_same_name() {
     let root = ("lib.rs", "mod area; mod user; pub fn area() {}");
     let area = ("area.rs", "pub struct Square;");
     assert_eq!(found(&[root, area, ("user.rs", "use crate::area::Square;")]), ["user.rs -> area.rs (Square)"]);
@@ -104,14 +104,14 @@ fn an_impl_leads_to_the_trait_and_to_the_type() {
 }
 
 #[test]
-fn use_in_a_block_ends_with_the_block() {
+fn a_use_declaration_in_a_block_is_scoped_to_the_block() {
     let user = "fn f() { { use crate::shapes::flat; flat::flatten() } }";
     assert_eq!(named_by(user), ["user.rs -> shapes/flat.rs (flatten)"]);
     assert!(named_by("fn f() { { use crate::shapes::flat; } flat::flatten() }").is_empty());
 }
 
 #[test]
-fn re_exports_are_looked_through_and_are_no_arrows() {
+fn re_exports_are_resolved_and_are_no_arrows() {
     let door = "mod round; mod flat; pub use self::round::Circle; pub(crate) use flat::*; pub use round as curved;";
     let files = |user| {
         let [round, flat] = [("shapes/round.rs", "pub struct Circle;"), ("shapes/flat.rs", "pub struct Square;")];
@@ -130,7 +130,7 @@ fn re_exports_are_looked_through_and_are_no_arrows() {
 }
 
 #[test]
-fn imports_that_lead_to_each_other_end() {
+fn resolution_of_cyclic_imports_terminates() {
     let files = [
         ("lib.rs", "mod a; mod b;"),
         ("a.rs", "pub use crate::b::X; pub use crate::b::*;"),
@@ -140,7 +140,7 @@ fn imports_that_lead_to_each_other_end() {
 }
 
 #[test]
-fn no_arrows() {
+fn tests_comments_methods_and_foreign_paths_are_no_arrows() {
     for user in [
         "fn f(x: u8) { x.flatten(); x.area() }",
         "//! crate::shapes::round::Circle\n/// [`Circle`](crate::shapes::round::Circle)\nfn f() {}",
@@ -165,7 +165,7 @@ fn no_arrows() {
 }
 
 #[test]
-fn arguments_of_macros() {
+fn paths_in_macro_arguments_are_arrows() {
     let round = "user.rs -> shapes/round.rs (Circle)";
     for user in [
         "fn f() { format!(\"{} {x}\", crate::shapes::round::Circle::new(), x = 1) }",
@@ -182,7 +182,7 @@ fn arguments_of_macros() {
 }
 
 #[test]
-fn what_a_macro_defines_is_an_item_of_the_file_that_calls_it() {
+fn an_item_defined_by_a_macro_belongs_to_the_file_that_calls_the_macro() {
     let files = |user| {
         let root = ("lib.rs", "mod macros; mod names; mod user;");
         let macros = ("macros.rs", "macro_rules! name { ($n:ident) => { pub struct $n; } } pub(crate) use name;");
@@ -194,7 +194,7 @@ fn what_a_macro_defines_is_an_item_of_the_file_that_calls_it() {
 }
 
 #[test]
-fn what_cannot_be_read_is_an_error() {
+fn missing_files_syntax_errors_and_unresolved_paths_are_errors() {
     let error = |files: &[(&str, &str)]| all(files).expect_err("an error").to_string();
     assert_eq!(error(&[("lib.rs", "mod a;")]), "a.rs is missing");
     assert_eq!(error(&[("lib.rs", "#[path = \"b.rs\"] mod a;")]), "lib.rs: mod a has a #[path]");
@@ -236,7 +236,7 @@ a circle of 2 files: a.rs, b.rs
 }
 
 #[test]
-fn the_list_of_what_is_allowed_is_exact() {
+fn the_list_of_allowed_arrows_is_exact() {
     let arrows = all(&circular()).expect("a crate");
     let found = inside(&arrows, &graph::circles(&arrows));
     let list = "# a comment\n\na.rs -> b.rs\nb.rs -> a.rs\nc.rs -> d.rs\nd.rs -> e.rs\ne.rs -> c.rs\n";

@@ -31,14 +31,14 @@ fn a_good_page_has_no_faults() {
 }
 
 #[test]
-fn a_design_rule_is_a_fault() {
+fn a_citation_of_a_design_rule_is_a_fault() {
     let expected = "a/index.html: cites a DESIGN rule: link to the manual instead";
     assert_eq!(faults("as DESIGN rule 4 says"), [expected]);
     assert_eq!(faults("as DESIGN <em>rule 4</em> says"), [expected]);
 }
 
 #[test]
-fn an_id_of_a_rule_is_a_fault_but_in_the_catalogue() {
+fn an_unlinked_rule_id_is_a_fault_except_in_the_catalogue() {
     assert_eq!(faults("(C-SOTW-04, as always)"), ["a/index.html: C-SOTW-04 is not linked"]);
     assert_eq!(faults("<p>S-COM-03</p>"), ["a/index.html: S-COM-03 is not linked"]);
     assert_eq!(faults_at("a/manual/catalogue/index.html", "<td>C-SOTW-04</td>"), Vec::<String>::new());
@@ -51,7 +51,7 @@ fn a_markdown_file_that_is_not_packaged_is_a_fault() {
 }
 
 #[test]
-fn a_source_file_that_is_gone_is_a_fault() {
+fn a_missing_source_file_is_a_fault() {
     assert_eq!(faults("in <code>client/gone.rs</code>"), ["a/index.html: there is no source file client/gone.rs"]);
 }
 
@@ -67,14 +67,14 @@ fn a_dead_link_is_a_fault() {
 }
 
 #[test]
-fn the_texts_of_other_crates_are_theirs() {
+fn dead_links_in_texts_of_other_crates_are_ignored() {
     assert_eq!(faults(r#"<a href="crate::Service">Service</a>"#), Vec::<String>::new());
     let blanket = r##"<h2 id="blanket-implementations">..</h2><a href="dispatcher#it">it</a>"##;
     assert_eq!(faults(blanket), Vec::<String>::new());
 }
 
 #[test]
-fn documents_link_to_what_is_in_the_repository() {
+fn a_document_link_to_a_missing_file_is_a_fault() {
     let exists = |target: &str| ["README.md", "examples", "docs/b.md"].contains(&target);
     let faults = |text: &str| document_faults("docs/a.md", text, exists);
     let good = "[1](../README.md#top) [2](https://example.com/c.md) [3](../examples) [4](#here) [5](b.md)";

@@ -18,8 +18,8 @@ type Way = (Vec<String>, &'static [(&'static str, &'static str)]);
 
 /// The model check: complete, and of its first states only.
 const MODEL: &str = "model";
-const WHOLE: [&str; 2] = ["everything_holds_in_every_order", "--exact"];
-const GLANCE: [&str; 3] = ["deeper", "--exact", "--ignored"];
+const WHOLE: [&str; 2] = ["the_invariants_hold_in_every_order", "--exact"];
+const GLANCE: [&str; 3] = ["the_invariants_hold_in_deeper_shapes", "--exact", "--ignored"];
 const A_GLANCE: [(&str, &str); 2] = [("ONLY", "t"), ("LIMIT", "400")];
 /// The random simulation: 100 runs of 10,000 steps each, on one thread.
 const SIMULATION: &str = "simulation";

@@ -58,7 +58,7 @@ fn is_silent(limit: usize) -> usize {
 }
 
 #[test]
-fn silent_over_the_first_states_of_the_default_model() {
+fn the_first_states_of_the_default_model_have_no_unexpected_violation() {
     let states = is_silent(GLANCE);
     assert!(states > 180_000, "{states} are too few to prove much");
 }
@@ -66,13 +66,13 @@ fn silent_over_the_first_states_of_the_default_model() {
 /// `cargo test --release -p xds-conformance --test kit model:: -- --ignored --nocapture`
 #[test]
 #[ignore = "takes minutes"]
-fn silent_over_every_state_of_the_default_model() {
+fn all_states_of_the_default_model_have_no_unexpected_violation() {
     let states = is_silent(usize::MAX);
     assert!(states > 3_700_000, "{states} are too few to prove much");
 }
 
 #[test]
-fn the_referees_see_the_states_of_the_model_check() {
+fn exploring_with_referees_visits_as_many_states_as_the_model_check() {
     for (delta, shape) in [(false, "sotw partial, pauses"), (true, "delta, pauses"), (true, "delta, an alias")] {
         let shapes = shapes::default();
         let shape = shapes.iter().find(|other| other.name == shape).expect("a shape");
@@ -88,7 +88,7 @@ fn the_referees_see_the_states_of_the_model_check() {
 }
 
 #[test]
-fn every_seeded_bug_that_the_wire_shows_is_complained_of() {
+fn each_seeded_bug_breaks_exactly_the_expected_rules() {
     let (rows, mut faults) = (bugs::rows(), Vec::new());
     for row in &rows {
         let report = explore(row.delta, row.setup.clone().bug(row.bug), Rule::ALL, OF_A_BUG);

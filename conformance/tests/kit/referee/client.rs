@@ -43,14 +43,14 @@ fn begun(variant: Variant) -> ClientReferee {
 }
 
 #[test]
-fn a_stream_has_one_node() {
+fn a_different_node_in_a_later_request_is_reported() {
     let judged = |id| broken(&mut begun(Variant::Sotw), &Request { node: node(id), ..asks("", "") });
     assert_eq!((judged("n"), judged("other")), (vec![], vec![Rule::Node]));
 }
 
 /// The claims of a client from streams that no referee has seen are not judged.
 #[test]
-fn a_version_that_was_never_given_is_complained_of_unless_there_is_a_past() {
+fn a_claim_of_an_unsent_version_is_reported_unless_earlier_streams_are_unknown() {
     let new = broken(&mut ClientReferee::new(Variant::Sotw), &begins("v"));
     let amid = broken(&mut ClientReferee::amid(Variant::Sotw), &begins("v"));
     assert_eq!((new, amid), (vec![Rule::FirstRequest], vec![]));
@@ -60,7 +60,7 @@ fn a_version_that_was_never_given_is_complained_of_unless_there_is_a_past() {
 
 /// A NACK of the first response has the version that the stream began with, or none.
 #[test]
-fn a_nack_has_the_version_that_was_claimed() {
+fn a_first_nack_must_have_the_claimed_version_or_none() {
     let judged = |version| {
         let mut referee = ClientReferee::amid(Variant::Sotw);
         assert_eq!(referee.request(&begins("v")), []);
@@ -72,7 +72,7 @@ fn a_nack_has_the_version_that_was_claimed() {
 
 /// The names are judged on the next stream too, as long as what is wanted does not change.
 #[test]
-fn what_is_wanted_holds_for_the_next_stream() {
+fn the_subscription_is_enforced_on_the_next_stream_until_it_changes() {
     let wanted: Wanted = [(ENDPOINT.to_owned(), ["a".to_owned()].into())].into();
     let mut referee = begun(Variant::Sotw);
     assert_eq!(referee.rest(&wanted), []);
@@ -84,7 +84,7 @@ fn what_is_wanted_holds_for_the_next_stream() {
 
 /// After two streams that ended at the same time, the next one may claim the resources of either.
 #[test]
-fn what_another_stream_had_may_be_claimed() {
+fn a_claim_of_a_resource_of_another_ended_stream_is_accepted() {
     let mut other = begun(Variant::Delta);
     other.response(&has("1", "v"));
     let other = other.next();
@@ -99,7 +99,7 @@ fn what_another_stream_had_may_be_claimed() {
 /// A client that is about to unsubscribe from a name may ignore a bad resource of that name, but does not reject a good
 /// one.
 #[test]
-fn what_is_good_of_a_name_that_is_being_left_is_not_rejected() {
+fn a_nack_of_a_good_resource_is_reported_even_while_unsubscribing() {
     let mut referee = begun(Variant::Delta);
     referee.response_with(&has("1", "v"), Merit::Good);
     referee.leaves(ENDPOINT);

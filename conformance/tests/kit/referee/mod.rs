@@ -23,12 +23,12 @@ fn is_silent<V: Judged>() {
 }
 
 #[test]
-fn silent_over_sotw_walks() {
+fn the_referees_report_no_violation_in_sotw_walks() {
     is_silent::<Sotw>();
 }
 
 #[test]
-fn silent_over_delta_walks() {
+fn the_referees_report_no_violation_in_delta_walks() {
     is_silent::<Delta>();
 }
 
@@ -42,7 +42,7 @@ fn broken<V: Judged>(bug: Bug) -> Vec<Rule> {
 }
 
 #[test]
-fn every_visible_defect_of_a_sotw_server_is_complained_of() {
+fn every_visible_defect_of_a_sotw_server_is_reported() {
     for (bug, rule) in [
         (Bug::NeverForgetsNames, Rule::Unwanted),
         (Bug::NotSentAgain, Rule::Owed),
@@ -60,7 +60,7 @@ fn every_visible_defect_of_a_sotw_server_is_complained_of() {
 }
 
 #[test]
-fn every_visible_defect_of_a_delta_server_is_complained_of() {
+fn every_visible_defect_of_a_delta_server_is_reported() {
     for (bug, rule) in [
         (Bug::ResendsRejected, Rule::Needless),
         (Bug::NackLoop, Rule::Needless),
@@ -75,7 +75,7 @@ fn every_visible_defect_of_a_delta_server_is_complained_of() {
 
 /// A request that crosses a response is stale to the server: the name that it leaves out was never unsubscribed from.
 #[test]
-fn a_name_that_is_left_and_comes_back_across_a_response_is_not_owed() {
+fn a_name_resubscribed_after_a_stale_unsubscription_need_not_be_sent_again() {
     let eds = xds_conformance::resource::type_url("eds");
     let judged = |crosses: bool| {
         let mut referee = ServerReferee::new(Variant::Sotw, None, World::controlled(""));
@@ -107,7 +107,7 @@ fn a_name_that_is_left_and_comes_back_across_a_response_is_not_owed() {
 
 /// A client that was told to unsubscribe from a name may have done so before it read the bad resource of that name.
 #[test]
-fn what_is_bad_of_a_name_that_is_being_left_may_be_ignored() {
+fn an_ack_of_a_bad_resource_is_not_reported_while_unsubscribing() {
     let cds = xds_conformance::resource::type_url("cds");
     let judged = |leaves: bool| {
         let mut referee = ClientReferee::new(Variant::Delta);
@@ -126,7 +126,7 @@ fn what_is_bad_of_a_name_that_is_being_left_may_be_ignored() {
 }
 
 #[test]
-fn every_visible_defect_of_a_client_is_complained_of() {
+fn every_visible_defect_of_a_client_is_reported() {
     for (bug, rule) in [
         (Bug::KeepsNonce, Rule::FirstRequest),
         (Bug::VersionStuck, Rule::AckVersion),
@@ -232,7 +232,7 @@ fn a_collection_is_a_reason_to_send_its_members() {
 
 /// A client that asked for an alias receives the removal of the resource under the same name.
 #[test]
-fn the_removal_of_an_alias_is_news_to_who_has_its_resource() {
+fn the_removal_of_an_alias_is_a_change_if_its_resource_was_sent() {
     let removal = |times: usize| {
         let gone = ["2", "3", "4"].map(|nonce| lacks(nonce, &[MEMBER, "alias"]));
         judged(&subscribes("alias"), &[&[has("1", MEMBER, Some("alias"))][..], &gone[..times]].concat())
@@ -243,7 +243,7 @@ fn the_removal_of_an_alias_is_news_to_who_has_its_resource() {
 
 /// SotW, full state: an error may take the place of the removal, for the response is without the resource.
 #[test]
-fn a_response_with_the_error_of_a_resource_is_without_the_resource() {
+fn a_resource_error_in_a_full_state_response_counts_as_its_removal() {
     let cds = xds_conformance::resource::type_url("cds");
     let judged = |answers: bool| {
         let mut referee = ServerReferee::new(Variant::Sotw, None, World::controlled(""));

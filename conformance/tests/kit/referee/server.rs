@@ -114,7 +114,7 @@ fn delta(talk: &str) -> [Vec<Rule>; 2] {
 }
 
 #[test]
-fn an_empty_first_list_is_surely_the_wildcard_of_a_full_state_type_alone() {
+fn an_empty_first_list_must_be_served_as_wildcard_for_full_state_types_only() {
     let nothing_comes = "put k@1; ask; say #1; ask #1; rest";
     assert_eq!(sotw(nothing_comes), [vec![Rule::NotSent], vec![]]);
     assert_eq!(delta(nothing_comes), [vec![Rule::NotSent], vec![]]);
@@ -123,7 +123,7 @@ fn an_empty_first_list_is_surely_the_wildcard_of_a_full_state_type_alone() {
 }
 
 #[test]
-fn what_was_sent_before_it_was_asked_for_is_owed() {
+fn a_resource_sent_before_its_subscription_must_be_sent_again() {
     let [_, of_endpoints] = sotw("put k@1; ask a; say #1 a k; ask a k #1; rest");
     assert_eq!(of_endpoints, [Rule::Unwanted, Rule::Owed]);
     // A stale request without the name does not change that; but a stale request with the name may be heeded.
@@ -135,14 +135,14 @@ fn what_was_sent_before_it_was_asked_for_is_owed() {
 
 /// The server may have sent the resource before it read the unsubscription, and then have read no change at all.
 #[test]
-fn what_crossed_the_request_that_left_it_is_not_owed() {
+fn a_resource_that_crosses_its_unsubscription_need_not_be_sent_again() {
     assert_eq!(sotw("put k@1; ask k; ask; say #1 k; ask k #1; rest"), [vec![], vec![]]);
     assert_eq!(sotw("put k@1; ask k; say #1 k; ask #1; ask k #1; rest"), [[Rule::Owed]; 2].map(Vec::from));
 }
 
 /// One repetition is excused by the first request, and none by an ACK.
 #[test]
-fn an_ack_is_no_reason_to_send_the_same_again() {
+fn an_ack_is_no_reason_to_resend_the_same_content() {
     let again = "ask a; say #1 a; ask a #1; say #2 a; ask a #2; say #3 a";
     assert_eq!(sotw(again), [[Rule::Needless]; 2].map(Vec::from));
     let again = "ask *; say #1 a; ask * #1; say #2 a; ask * #2; say #3 a";
@@ -154,7 +154,7 @@ fn an_ack_is_no_reason_to_send_the_same_again() {
 }
 
 #[test]
-fn a_stale_list_with_the_wildcard_may_be_heeded() {
+fn a_stale_request_with_the_wildcard_may_be_applied() {
     assert_eq!(sotw("ask a; say #1 a; ask a *; say #2 a b"), [vec![], vec![]]);
     assert_eq!(sotw("ask a; say #1 a; ask a b; say #2 a c"), [[Rule::Unwanted]; 2].map(Vec::from));
 }
@@ -162,7 +162,7 @@ fn a_stale_list_with_the_wildcard_may_be_heeded() {
 /// The first request has a version: the server may believe that the client has the resources that the request names,
 /// and no others.
 #[test]
-fn a_claimed_version_excuses_the_names_of_the_first_request() {
+fn a_claimed_version_excuses_omitting_only_names_of_the_first_request() {
     assert_eq!(sotw("put k@1; ask k %v; say #1; ask k #1; rest"), [vec![], vec![]]);
     assert_eq!(sotw("put k@1; ask a %v; say #1 a; ask a k #1; rest"), [[Rule::Owed]; 2].map(Vec::from));
 }
@@ -175,7 +175,7 @@ fn a_heartbeat_has_the_version_that_was_sent() {
 
 /// An answer may come in parts, but not that of a full-state type in SotW.
 #[test]
-fn each_part_of_what_comes_again_has_the_same_excuse() {
+fn each_part_of_a_repeated_response_has_the_same_excuse() {
     let in_parts = "ask a b; say #1 a b; ask a b #1; say #2 a; ask a b #2; say #3 b";
     let [_, of_endpoints] = sotw(in_parts);
     assert_eq!(of_endpoints, []);
@@ -186,14 +186,14 @@ fn each_part_of_what_comes_again_has_the_same_excuse() {
 }
 
 #[test]
-fn content_that_the_server_never_had_is_complained_of() {
+fn content_that_the_server_never_had_is_reported() {
     assert_eq!(sotw("put k@1; ask k; say #1 k@1"), [vec![], vec![]]);
     assert_eq!(sotw("put k@1; ask k; say #1 k@2"), [[Rule::Content]; 2].map(Vec::from));
 }
 
 /// A resource that a full-state response leaves out is new information, and only once.
 #[test]
-fn a_smaller_response_of_a_full_state_type_is_news() {
+fn a_smaller_full_state_response_counts_as_a_change_only_once() {
     let smaller = "ask *; say #1 a b; ask * #1; say #2 a b; ask * #2; say #3 a";
     assert_eq!(sotw(smaller), [vec![], vec![Rule::Needless]]);
     assert_eq!(sotw(&format!("{smaller}; ask * #3; say #4 a"))[0], [Rule::Needless]);
@@ -210,19 +210,19 @@ fn content_that_changes_is_never_needless() {
 
 /// The name is wanted whether the server heeds the stale list or drops it.
 #[test]
-fn what_a_stale_list_has_too_is_wanted_for_certain() {
+fn a_name_in_both_the_current_and_a_stale_list_is_certainly_subscribed() {
     let left_out = "put k@1; put ka@1; ask k ka; say #1 k ka; ask k ka #1; rest; ask k ka; say #2 k";
     assert_eq!(sotw(left_out), [vec![Rule::FullState], vec![Rule::Needless]]);
 }
 
 #[test]
-fn nothing_is_owed_before_the_ack() {
+fn an_unsent_resource_is_reported_only_after_the_ack() {
     assert_eq!(sotw("put k@1; ask k; say #1; rest"), [vec![], vec![]]);
     assert_eq!(sotw("put k@1; ask k; say #1; ask k #1; rest"), [[Rule::Owed]; 2].map(Vec::from));
 }
 
 #[test]
-fn what_is_owed_is_said_in_words() {
+fn a_complaint_about_a_missing_response_names_the_resource_and_the_reason() {
     let words = |variant, talk: &str| {
         let talk = Talk::new(variant, type_url::ENDPOINT).goes(talk);
         talk.complaints.into_iter().map(|(_, what)| what).collect::<Vec<_>>()
@@ -235,7 +235,7 @@ fn what_is_owed_is_said_in_words() {
 
 /// A claim is judged if the server itself sent the content of its version: on the stream before.
 #[test]
-fn a_claim_of_an_earlier_version_is_answered() {
+fn a_claim_of_an_outdated_version_must_be_answered() {
     let judged = |revision: u64| {
         let before = Talk::new(Variant::Delta, type_url::ENDPOINT).goes("put k@1; ask k; say #1 k=v");
         let mut next = Talk::new(Variant::Delta, type_url::ENDPOINT);
@@ -247,7 +247,7 @@ fn a_claim_of_an_earlier_version_is_answered() {
 
 /// "Resource warming": a parent is a reason to send its children again.
 #[test]
-fn a_parent_is_a_reason_for_its_children() {
+fn a_sent_parent_is_a_reason_to_send_its_children_again() {
     for (parent, child) in [
         (type_url::CLUSTER, type_url::ENDPOINT),
         (type_url::LISTENER, type_url::ROUTE),
@@ -266,7 +266,7 @@ fn a_parent_is_a_reason_for_its_children() {
 }
 
 #[test]
-fn a_stream_of_one_type_may_leave_its_url_out() {
+fn a_stream_of_one_type_may_omit_the_type_url() {
     let eds = type_url::ENDPOINT;
     let asked = |single: Option<&str>, asked: &str, answered: &'static str| {
         let mut referee = ServerReferee::new(Variant::Sotw, single, World::unknown());
@@ -280,7 +280,7 @@ fn a_stream_of_one_type_may_leave_its_url_out() {
 }
 
 #[test]
-fn the_nonces_without_an_answer_are_known() {
+fn the_referee_lists_the_unanswered_nonces() {
     let talk = Talk::new(Variant::Delta, type_url::ENDPOINT).goes("ask a; say #1 a; say #2 a@2");
     assert_eq!(talk.referee.unanswered(type_url::ENDPOINT), ["1", "2"]);
     let talk = talk.goes("ask #1");

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_are_calls() {
+    async fn lines_of_input_are_counted_in_the_load_report() {
         let mut calls = calls();
         for line in [
             "call c1 r/z/s ok cpu_utilization=0.5 queue=2\n",
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_that_cannot_be_taken_counts_nothing() {
+    async fn an_invalid_line_is_an_error_and_adds_no_entry() {
         let mut calls = calls();
         calls.take("start c1 // 7").expect("a call");
         report(&calls);

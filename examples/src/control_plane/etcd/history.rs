@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_history_goes_on_in_the_same_cluster_and_never_back() {
+    fn another_cluster_or_an_earlier_revision_or_term_is_another_history() {
         let header = |cluster_id, revision, raft_term| ResponseHeader { cluster_id, revision, raft_term, member_id: 1 };
         let mut history = History::of(&header(7, 10, 3));
         history.advance(12);

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn group_type_and_name() {
+    fn a_key_consists_of_group_type_and_name() {
         let of = |group: Option<&str>, name: &str| {
             Ok(Some((group.map(str::to_owned), "type.googleapis.com/a.B".to_owned(), name.to_owned())))
         };
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_of_a_resource() {
+    fn a_key_of_another_form_or_with_an_invalid_name_is_an_error() {
         let form = "the key is not /xds/GROUP/TYPE/NAME";
         for (key, error) in [
             ("/xds/_", form),
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn without_groups_only_what_all_see_counts() {
+    fn without_groups_only_keys_for_all_nodes_are_read() {
         let prefix = Prefix::new("/xds");
         assert_eq!(prefix.place(b"/xds/edge/a.B/n", false), Ok(None));
         assert_eq!(prefix.place(b"/xds/edge", false), Ok(None));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_range_has_the_prefix_alone() {
+    fn the_range_holds_only_keys_of_the_prefix() {
         let (first, end) = Prefix::new("/xds").range();
         assert!((&first[..]..&end[..]).contains(&&b"/xds/\xff\xff"[..]));
         for other in ["/xds", "/xds2/_/a.B/n", "/xds0", "/xd/"] {

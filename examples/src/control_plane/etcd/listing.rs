@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_of_the_revision_of_the_first() {
+    fn further_pages_are_requested_at_the_revision_of_the_first() {
         let mut listing = listing();
         assert_eq!((&listing.request().key[..], listing.request().revision), (&b"a/"[..], 0));
         assert_eq!(listing.take(page(7, &["a/1", "a/2"], true)), Ok(false));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_pages() {
+    fn malformed_pages_are_errors_and_pages_shrink_to_one_key() {
         assert_eq!(listing().take(RangeResponse::default()), Err("a listing without a header".into()));
         assert_eq!(listing().take(page(1, &[], true)), Err("an empty page that is not the last".into()));
         let mut listing = listing();

@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_values() {
+    fn an_invalid_value_is_an_error_that_names_the_cause() {
         let cluster = "envoy.config.cluster.v3.Cluster";
         for (value, error) in [
             (r#"{"name":"d"}"#, "its own name is \"d\"".to_owned()),

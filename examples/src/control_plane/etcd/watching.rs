@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_is_no_progress() {
+    fn the_created_response_does_not_advance_the_revision() {
         let mut watching = Watching::after(5);
         let begun = WatchResponse { created: true, ..response(90, &[]) };
         assert_eq!(watching.take(begun), Ok(Step::Begun));
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn ends() {
+    fn a_canceled_watch_ends_with_its_cause() {
         let mut watching = Watching::after(5);
         let compacted = WatchResponse { canceled: true, compact_revision: 8, ..response(9, &[]) };
         assert_eq!(watching.take(compacted), Err(End::Compacted));

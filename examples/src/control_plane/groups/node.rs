@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_group_is_a_part_of_the_node() {
+    fn the_group_is_read_from_the_cluster_id_or_metadata_of_the_node() {
         let value = |string: Option<&str>| Value { string: string.map(Into::into) };
         let fields = [("tier".into(), value(Some("edge"))), ("number".into(), value(None))].into();
         let rest = Rest { metadata: Some(Struct { fields }) }.encode_to_vec();
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cant_be_a_sub_folder_is_no_group() {
+    fn a_name_that_cannot_be_a_sub_folder_is_no_group() {
         for name in ["", ".", "..", ".git", "a/b", "../a", "a\0", &"n".repeat(256)] {
             assert_eq!(GroupBy::Id.group(&Node::new(name)), None, "{name:?}");
         }

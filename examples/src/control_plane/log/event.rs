@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_for_people_and_one_for_programs() {
+    fn an_event_is_written_as_text_and_as_json() {
         let event = event(List::new(["c1", "c2"]));
         let text = "00:00:00.000 #3 send       Cluster version v nonce 3.1 node n resources [c1, c2] removed []";
         assert_eq!(event.text(), text);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_about_loads() {
+    fn a_load_event_is_written_as_text_and_as_json() {
         let load = |cluster, service, dropped| ClusterLoad {
             cluster,
             service,
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_about_a_file() {
+    fn a_file_event_is_written_as_text() {
         let event = Event {
             source: Some("dir/clusters.yaml"),
             type_url: Some("type.googleapis.com/envoy.config.cluster.v3.Cluster"),
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lists_are_cut_and_what_lacks_is_counted() {
+    fn long_lists_are_cut_and_the_omitted_names_are_counted() {
         let names: Vec<String> = (0..10_000).map(|at| format!("c{at}")).collect();
         let list = || List::new(names.iter().map(String::as_str));
         let mut event = event(list());

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_metric_is_there_from_the_start() {
+    fn each_metric_is_exported_from_the_start() {
         let metrics = Metrics::new().expect("good buckets");
         metrics.source_up("dir").set(1.0);
         let page = metrics.render();

@@ -9,7 +9,7 @@ fn leaves(s: &mut super::Story, names: &[&str]) -> String {
 }
 
 #[test]
-fn children_are_asked_for_as_their_parents_arrive_in_order() {
+fn children_are_watched_in_order_when_their_parent_arrives() {
     // R-CHAIN-09, R-CHAIN-10
     let mut s = routed(&["g", "z"]);
     assert_eq!(s.aggregate("g", &["c", "h", "a"]), "+CDS c +CDS h +CDS a", "though z is missing");
@@ -48,7 +48,7 @@ fn deep(aggregates: usize) -> String {
 }
 
 #[test]
-fn the_sixteenth_level_is_not_looked_up() {
+fn an_aggregate_graph_beyond_the_depth_limit_is_an_error() {
     // R-CHAIN-38
     let fits = deep(15);
     assert!(fits.contains("0:[leaf]") && fits.contains("14:[leaf]") && fits.contains("leaf:v"), "{fits}");
@@ -61,7 +61,7 @@ fn the_sixteenth_level_is_not_looked_up() {
 }
 
 #[test]
-fn ten_thousand_levels_end() {
+fn clusters_beyond_the_depth_limit_are_not_watched() {
     // R-CHAIN-38: a cluster that is not looked up is not watched, however long the server's chain of aggregates is.
     let mut s = routed(&["0"]);
     let mut told = String::new();
@@ -73,7 +73,7 @@ fn ten_thousand_levels_end() {
 }
 
 #[test]
-fn a_cluster_is_looked_up_if_any_path_is_short_enough() {
+fn a_cluster_is_watched_if_any_path_to_it_is_within_the_depth_limit() {
     // R-CHAIN-38: whether a cluster is looked up does not depend on the order of roots.
     let names: Vec<String> = (0..16).map(|at| at.to_string()).collect();
     let mut s = routed(&["0", "short"]);
@@ -88,7 +88,7 @@ fn a_cluster_is_looked_up_if_any_path_is_short_enough() {
 }
 
 #[test]
-fn a_child_that_is_missing_is_skipped_and_shown() {
+fn a_missing_child_is_skipped_and_its_error_is_reported() {
     // R-CHAIN-39, R-CHAIN-16; GB-03
     let mut s = routed(&["g"]);
     s.aggregate("g", &["a", "b"]);
@@ -116,7 +116,7 @@ fn a_cycle_is_cut() {
 }
 
 #[test]
-fn a_child_with_bad_endpoints_stays_a_leaf() {
+fn a_child_with_endpoints_in_error_stays_a_leaf() {
     // R-CHAIN-42, R-CHAIN-30
     let mut s = routed(&["g"]);
     s.aggregate("g", &["a", "b"]);
@@ -126,7 +126,7 @@ fn a_child_with_bad_endpoints_stays_a_leaf() {
 }
 
 #[test]
-fn children_that_nothing_reaches_are_not_watched() {
+fn children_that_no_root_reaches_are_not_watched() {
     // R-CHAIN-45, cycles included (grpc-java#12129)
     let mut s = routed(&["g"]);
     s.aggregate("g", &["a", "h", "b"]);
@@ -137,7 +137,7 @@ fn children_that_nothing_reaches_are_not_watched() {
 }
 
 #[test]
-fn an_aggregate_with_other_content_and_the_same_children_is_new() {
+fn a_changed_aggregate_with_the_same_children_is_a_new_configuration() {
     let mut s = routed(&["g"]);
     s.aggregate("g", &["a"]);
     leaves(&mut s, &["a"]);

@@ -6,7 +6,7 @@ use xds_machine_grpc::links::Links;
 use super::{cluster, endpoints, routed};
 
 #[test]
-fn clusters_share_endpoints_and_names_to_resolve() {
+fn clusters_share_endpoint_watches_and_dns_lookups() {
     // R-CHAIN-07, R-CHAIN-08
     let mut s = routed(&["a", "b", "c", "d"]);
     assert_eq!(s.eds("a", "e"), "+EDS e");
@@ -32,7 +32,7 @@ fn the_endpoints_of_a_cluster_are_renamed_in_one_step() {
 }
 
 #[test]
-fn a_cluster_in_error_stands_for_itself_alone() {
+fn a_cluster_in_error_does_not_affect_other_clusters() {
     // R-CHAIN-15, R-CHAIN-26, R-CHAIN-28
     let mut s = routed(&["a", "b"]);
     s.eds("a", "a");
@@ -46,7 +46,7 @@ fn a_cluster_in_error_stands_for_itself_alone() {
 }
 
 #[test]
-fn a_rejected_update_of_a_cluster_keeps_what_is_used() {
+fn a_rejected_cluster_update_keeps_the_held_cluster() {
     // R-CHAIN-29: the watches report it as an ambient error.
     let mut s = routed(&["a"]);
     s.eds("a", "a");
@@ -55,7 +55,7 @@ fn a_rejected_update_of_a_cluster_keeps_what_is_used() {
 }
 
 #[test]
-fn a_cluster_that_never_comes_holds_the_old_one_in_use() {
+fn the_old_cluster_stays_in_use_until_the_new_one_arrives_or_fails() {
     // R-CHAIN-27, R-CHAIN-11
     let mut s = routed(&["a"]);
     s.eds("a", "a");
@@ -80,7 +80,7 @@ fn endpoints_in_error_are_a_note() {
 }
 
 #[test]
-fn endpoints_that_lack_something_say_so() {
+fn empty_endpoints_are_reported_as_a_lack_and_not_as_a_note() {
     // R-CHAIN-31
     let mut s = routed(&["a"]);
     s.eds("a", "e");
@@ -94,7 +94,7 @@ fn endpoints_that_lack_something_say_so() {
 }
 
 #[test]
-fn a_failed_resolution_counts_only_before_a_success() {
+fn a_failed_dns_resolution_is_ignored_after_a_success() {
     // R-CHAIN-32
     let mut s = routed(&["d"]);
     s.dns("d", "x");

@@ -8,13 +8,13 @@ use xds_machine::watch::News;
 use xds_machine_grpc::chain::Linked;
 
 #[test]
-fn the_listener_is_watched_at_once_and_nothing_else() {
+fn only_the_listener_is_watched_at_first() {
     // R-CHAIN-01
     assert_eq!(story().1, "+LDS l");
 }
 
 #[test]
-fn a_listener_leads_to_its_routes_or_has_them_inline() {
+fn a_listener_links_to_rds_routes_or_contains_inline_routes() {
     // R-CHAIN-02, R-CHAIN-06, R-CHAIN-07, R-CHAIN-14
     let (mut s, _) = story();
     assert_eq!(s.rds("r"), "+RDS r");
@@ -46,7 +46,7 @@ fn a_route_configuration_is_renamed_in_one_step() {
 }
 
 #[test]
-fn routes_move_into_the_listener_and_out_again() {
+fn routes_may_move_from_rds_to_inline_and_back() {
     // R-CHAIN-04
     let mut s = routed(&["a"]);
     s.eds("a", "a");
@@ -66,7 +66,7 @@ fn a_new_listener_with_the_same_routes_is_a_new_configuration() {
 }
 
 #[test]
-fn a_listener_or_routes_in_error_take_the_place_of_the_configuration() {
+fn a_listener_or_routes_error_replaces_the_configuration() {
     // R-CHAIN-17, R-CHAIN-20, R-CHAIN-21, R-CHAIN-35
     for (target, text) in [(listener(), "!LDS resource l: gone"), (routes("r"), "!RDS resource r: gone")] {
         let mut s = routed(&["a"]);
@@ -84,7 +84,7 @@ fn a_listener_or_routes_in_error_take_the_place_of_the_configuration() {
 }
 
 #[test]
-fn an_error_before_the_first_configuration_ends_no_watch_either() {
+fn an_error_before_the_first_configuration_ends_no_watch() {
     // R-CHAIN-20
     let mut s = routed(&["a"]);
     assert_eq!(s.fail(&routes("r"), "gone"), "!RDS resource r: gone");
@@ -101,7 +101,7 @@ fn a_listener_of_a_server_is_an_error() {
 }
 
 #[test]
-fn an_authority_without_virtual_host_is_an_error_of_where_the_hosts_are() {
+fn a_missing_virtual_host_is_an_error_of_the_resource_with_the_routes() {
     // R-CHAIN-19
     let (mut s, _) = story();
     s.rds("r");
@@ -113,7 +113,7 @@ fn an_authority_without_virtual_host_is_an_error_of_where_the_hosts_are() {
 }
 
 #[test]
-fn only_the_selected_virtual_host_counts() {
+fn only_clusters_of_the_selected_virtual_host_are_watched() {
     // R-CHAIN-06
     let (mut s, _) = story();
     s.rds("r");
@@ -136,7 +136,7 @@ fn an_update_of_many_resources_is_one_configuration() {
 }
 
 #[test]
-fn after_a_shutdown_everything_is_ignored() {
+fn events_after_a_shutdown_are_ignored() {
     // R-CHAIN-13, R-CHAIN-49
     let mut s = routed(&["a"]);
     assert_eq!(s.chain.waits_for(), [cluster("a")]);
@@ -157,7 +157,7 @@ fn links_of_another_type_are_an_error_of_the_decoder() {
 }
 
 #[test]
-fn a_target_has_a_type_and_a_name_but_for_dns() {
+fn every_target_except_dns_has_a_type_url_and_a_name() {
     let all = [listener(), routes("r"), cluster("c"), endpoints("e")];
     for target in all {
         let (type_url, name) = target.resource().expect("a resource");
@@ -189,7 +189,7 @@ fn ambient_errors_are_notes_of_every_leaf() {
 }
 
 #[test]
-fn an_ambient_error_without_a_value_is_nothing() {
+fn an_ambient_error_without_a_held_resource_is_not_reported() {
     let mut s = routed(&["a"]);
     let before = s.chain.clone();
     assert_eq!(s.ambient(&cluster("a"), Some("x")), "");

@@ -22,7 +22,7 @@ fn a_reference_keeps_a_cluster_until_the_last_release() {
 }
 
 #[test]
-fn a_reference_that_is_not_resolved_delays_nothing() {
+fn an_unresolved_reference_does_not_delay_the_configuration() {
     // R-CHAIN-47
     let mut s = routed(&["a"]);
     s.eds("a", "a");
@@ -39,7 +39,7 @@ fn a_reference_that_is_not_resolved_delays_nothing() {
 }
 
 #[test]
-fn an_unresolved_child_of_a_reference_takes_the_whole_out() {
+fn a_reference_with_unresolved_endpoints_is_left_out_of_the_configuration() {
     // R-CHAIN-47
     let mut s = routed(&[]);
     let _reference = s.subscribe("g");
@@ -51,7 +51,7 @@ fn an_unresolved_child_of_a_reference_takes_the_whole_out() {
 }
 
 #[test]
-fn a_cluster_that_leaves_the_routes_stays_while_it_is_held() {
+fn a_referenced_cluster_stays_after_it_leaves_the_routes() {
     // R-CHAIN-48 (grpc-java#12152)
     let mut s = routed(&["a"]);
     s.eds("a", "a");
@@ -66,7 +66,7 @@ fn a_cluster_that_leaves_the_routes_stays_while_it_is_held() {
 }
 
 #[test]
-fn a_reference_to_a_cluster_of_the_routes_counts_when_it_leaves_them() {
+fn two_references_keep_a_cluster_that_left_the_routes_until_both_are_released() {
     // R-CHAIN-46
     let mut s = routed(&["a"]);
     s.fail(&cluster("a"), "gone");

@@ -15,7 +15,7 @@ fn hash(value: &impl Hash) -> u64 {
 }
 
 #[test]
-fn equal_chains_have_equal_hashes_and_others_have_not() {
+fn equal_chains_have_equal_hashes_and_different_chains_differ() {
     let make = |value: &str| {
         let mut s = routed(&["a"]);
         s.eds("a", "e");
@@ -32,7 +32,7 @@ fn equal_chains_have_equal_hashes_and_others_have_not() {
 
 /// R-CHAIN-33: Beside an error there is no note.
 #[test]
-fn an_ambient_error_without_a_value_leaves_the_chain_as_it_was() {
+fn an_ambient_error_beside_an_error_does_not_change_the_chain() {
     let mut s = routed(&["a", "b"]);
     s.eds("a", "e");
     s.fail(&cluster("b"), "gone");
@@ -45,7 +45,7 @@ fn an_ambient_error_without_a_value_leaves_the_chain_as_it_was() {
 }
 
 #[test]
-fn clusters_that_come_together_watch_their_endpoints_once() {
+fn clusters_that_arrive_together_watch_shared_endpoints_once() {
     // R-CHAIN-07
     let mut s = routed(&["a", "b"]);
     for name in ["a", "b"] {

@@ -12,7 +12,7 @@ fn choose(hosts: &[&[&str]], authority: &str) -> Option<usize> {
 }
 
 #[test]
-fn the_best_domain_wins() {
+fn the_virtual_host_with_the_best_domain_is_selected() {
     // R-RTE-03
     let all: &[&[&str]] = &[&["*"], &["foo.*"], &["foo.b*"], &["*.com"], &["*.bar.com"], &["foo.bar.com"]];
     assert_eq!(choose(all, "foo.bar.com"), Some(5));
@@ -29,7 +29,7 @@ fn the_best_domain_wins() {
 }
 
 #[test]
-fn case_does_not_matter() {
+fn domains_match_case_insensitively() {
     // R-RTE-04
     assert_eq!(choose(&[&["FOO.com"]], "foo.COM"), Some(0));
     assert_eq!(choose(&[&["*.CoM"]], "foo.com"), Some(0));
@@ -44,7 +44,7 @@ fn the_port_is_part_of_the_authority() {
 }
 
 #[test]
-fn wildcards_are_bytes() {
+fn wildcard_domains_match_by_bytes() {
     assert_eq!(choose(&[&["*\u{fc}"], &["\u{fc}*"]], "\u{fc}"), Some(0));
     assert_eq!(choose(&[&["*abc"], &["abc*"]], "b\u{fc}"), None);
 }

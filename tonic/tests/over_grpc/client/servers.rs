@@ -53,7 +53,7 @@ async fn a_stream_that_ends_is_opened_again_after_a_backoff_that_only_a_response
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_second_server_is_asked_while_the_first_is_down() {
+async fn the_second_server_is_used_while_the_first_is_unreachable() {
     let (mut primary, mut fallback) = (Plane::new(), Plane::new());
     primary.set_up(false);
     let client = client(&[&primary, &fallback]).start().expect("a client");
@@ -96,7 +96,7 @@ async fn the_second_server_is_asked_while_the_first_is_down() {
 
 /// A watcher of a type that is watched first during an outage is notified of the outage too.
 #[tokio::test(start_paused = true)]
-async fn watchers_hear_of_an_outage() {
+async fn watchers_receive_the_error_of_an_outage() {
     for policy in [Policy::Grpc, Policy::Envoy] {
         let plane = Plane::new();
         plane.set_up(false);
@@ -117,7 +117,7 @@ async fn watchers_hear_of_an_outage() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_no_response_ends_the_stream_with_the_reason() {
+async fn an_undecodable_or_oversized_response_ends_the_stream_with_the_reason() {
     let mut plane = Plane::new();
     let client = client(&[&plane]).max_response_bytes(100).start().expect("a client");
     let _watch = client.watch::<Cluster>("a").await.expect("a name");

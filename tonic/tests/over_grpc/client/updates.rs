@@ -53,7 +53,7 @@ async fn updates_wait_for_their_verdict() {
 
 /// The update of an owner that leaves without a verdict does not block its type, which is free for other owners.
 #[tokio::test(start_paused = true)]
-async fn an_owner_that_leaves_blocks_nobody() {
+async fn a_dropped_owner_acks_its_update_and_frees_its_type() {
     let mut plane = Plane::new();
     let client = client(&[&plane]).start().expect("a client");
     let mut updates = client.updates().await.expect("a client");
@@ -104,7 +104,7 @@ async fn an_update_belongs_to_its_owner() {
 
 /// An owner that does not read holds the server back, and loses no report.
 #[tokio::test(start_paused = true)]
-async fn reports_that_are_not_read_hold_the_server_back() {
+async fn unread_reports_cause_back_pressure_and_none_is_lost() {
     let mut plane = Plane::new();
     let client = client(&[&plane]).start().expect("a client");
     let mut updates = client.updates().await.expect("a client");

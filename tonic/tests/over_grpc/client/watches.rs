@@ -35,7 +35,7 @@ where
 }
 
 #[tokio::test(start_paused = true)]
-async fn names_are_subscribed_to_by_the_first_watcher_and_left_after_the_last() {
+async fn the_first_watcher_of_a_name_subscribes_it_and_the_last_ends_the_subscription() {
     let mut plane = Plane::new();
     let client = client(&[&plane]).start().expect("a client");
     let mut one = client.watch::<Cluster>("a").await.expect("a name");
@@ -64,7 +64,7 @@ async fn names_are_subscribed_to_by_the_first_watcher_and_left_after_the_last() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_wildcard_and_collections_bring_each_resource() {
+async fn wildcard_and_collection_watchers_receive_each_resource() {
     let mut plane = Plane::new();
     let client = client(&[&plane]).authority("x", []).start().expect("a client");
     let glob = "xdstp://x/envoy.config.endpoint.v3.ClusterLoadAssignment/web/*";
@@ -87,7 +87,7 @@ async fn the_wildcard_and_collections_bring_each_resource() {
 
 /// The NACK names the rejected resource and the reason, the others are applied, and a watcher keeps its content.
 #[tokio::test(start_paused = true)]
-async fn what_can_t_be_decoded_is_rejected() {
+async fn a_resource_that_cannot_be_decoded_is_rejected() {
     let mut plane = Plane::new();
     let client = client(&[&plane]).start().expect("a client");
     let mut a = client.watch::<Cluster>("a").await.expect("a name");
@@ -108,7 +108,7 @@ async fn what_can_t_be_decoded_is_rejected() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_watcher_gets_the_latest() {
+async fn a_slow_watcher_receives_only_the_latest_content() {
     let mut plane = Plane::new();
     let client = client(&[&plane]).start().expect("a client");
     let mut slow = client.watch::<Cluster>("a").await.expect("a name");
@@ -138,7 +138,7 @@ async fn many_watchers_share_one_decoded_resource() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_type_has_one_form_and_a_name_must_be_one() {
+async fn a_second_form_of_a_type_and_an_invalid_name_are_refused() {
     #[derive(Debug, PartialEq)]
     struct Other;
     impl XdsResource for Other {
