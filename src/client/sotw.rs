@@ -347,12 +347,11 @@ fn bare(
     incoming: &mut Incoming,
     number: usize,
 ) -> Result<Read, String> {
-    // The guessed name only makes the message clearer, and has no other effect.
-    let guess = || resource_type.guess_name_of(&any.value).map_or(String::new(), |name| format!("({name}, it seems) "));
     if any.type_url != *type_url {
-        return Err(format!("{}has the type {}", guess(), any.type_url));
+        return Err(fault(&any, resource_type, format_args!("has the type {}", any.type_url)));
     }
-    let bytes = resource_type.name_of(&any.value).map_err(|_| format!("{}can't be read", guess()))?;
+    let bytes = resource_type.name_of(&any.value);
+    let bytes = bytes.map_err(|_| fault(&any, resource_type, format_args!("can't be read")))?;
     if let Some((name, follows)) = names.0.find(bytes) {
         incoming.held += 1;
         return Ok((name.clone(), any.value, follows));
@@ -364,6 +363,13 @@ fn bare(
     incoming.new.push(number);
     let name = names.1.find(bytes).map_or_else(|| name.into(), |(name, _)| name.clone());
     Ok((name, any.value, false))
+}
+
+/// Returns the message of a fault. The guessed name only makes the message clearer, and has no other effect.
+#[cold]
+fn fault(any: &Any, resource_type: &ResourceType, what: core::fmt::Arguments<'_>) -> String {
+    let guess = resource_type.guess_name_of(&any.value).map_or(String::new(), |name| format!("({name}, it seems) "));
+    format!("{guess}{what}")
 }
 
 /// Reads a wrapped resource, which has the wrapper's name (C-RES-02), as does its fault.

@@ -413,7 +413,8 @@ impl<V: Variant> Server<V> {
             }
         }
         let retrying = if retries && !order.answers_only { of.retry(now, source, order.names) } else { None };
-        let mut draft = Draft { must_send: of.pending.reply() || retrying.is_some(), ..Draft::default() };
+        let mut draft = Draft::default();
+        draft.must_send |= of.pending.reply() || retrying.is_some();
         if let Err(status) = V::draft(of, source, order, &mut draft) {
             self.close(status);
             return None;
