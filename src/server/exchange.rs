@@ -75,6 +75,8 @@ impl Exchange {
             self.rejections.get_or_insert_default().add(extent, reason, now, retry);
         } else if extent.is_all() {
             self.clear_rejections(); // the client accepted every resource
+        } else if let Some(rejections) = &mut self.rejections {
+            rejections.accept();
         }
         self.tidy();
         Some((version, revision))
@@ -93,10 +95,10 @@ impl Exchange {
 
     // Rejections.
 
-    /// Drops the rejection of a name that is sent again, in the form that it has since `since`.
-    pub(super) fn forget_rejection(&mut self, name: &ResourceName, since: Revision, limit: usize) {
+    /// Notes the names of a response, with the revision since which each has its state: their rejections end.
+    pub(super) fn note_sent<'a>(&mut self, names: impl Iterator<Item = (&'a ResourceName, Revision)>, limit: usize) {
         if let Some(rejections) = &mut self.rejections {
-            rejections.forget(name, since, limit);
+            rejections.note_sent(names, limit);
             self.tidy();
         }
     }

@@ -21,6 +21,8 @@ const APART: usize = 8;
 pub(super) struct Rejections {
     /// Rejections, the oldest first.
     list: Vec<Rejection>,
+    /// The names of the response in flight that rejected responses had.
+    resent: BTreeSet<ResourceName>,
 }
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -34,17 +36,14 @@ struct Rejection {
     due: Option<Instant>,
     /// Names that were sent again since: the verdict on that response counts.
     again: BTreeSet<ResourceName>,
+    /// Names of this response that older rejected responses had.
+    resent: BTreeSet<ResourceName>,
 }
 
 impl Rejection {
-    /// Joins an older rejection; the newer message stays. A name that was subscribed again between the two is left out
-    /// of retries only if the newer response certainly did not have it: it is better to retry an accepted resource than
-    /// not to retry a rejected one.
-    fn join(&mut self, mut older: Self) {
-        if let Some(names) = self.extent.names_at_most() {
-            names.for_each(|name| _ = older.again.remove(name));
-            self.again.append(&mut older.again);
-        }
+    /// Joins an older rejection; the newer message stays. What this response sent again is rejected.
+    fn join(&mut self, older: Self) {
+        self.again.extend(older.again.into_iter().filter(|name| !self.resent.contains(name)));
         self.extent.join(older.extent);
         self.tries = self.tries.max(older.tries);
         self.due = self.due.into_iter().chain(older.due).min();
@@ -83,7 +82,8 @@ impl Retrying {
         more.retried = retried;
         let names: BTreeSet<ResourceName> = rest;
         let extent = named(self.rejection.extent.sent_at(), names.clone());
-        let rejection = Rejection { extent, due: Some(now), again: BTreeSet::new(), ..self.rejection };
+        let (again, resent) = (BTreeSet::new(), BTreeSet::new());
+        let rejection = Rejection { extent, due: Some(now), again, resent, ..self.rejection };
         (!names.is_empty()).then_some(Self { rejection, names })
     }
 }
@@ -100,6 +100,7 @@ impl Rejections {
 
     /// Adds a rejected response. Resent resources keep their number of retries; new ones start at zero.
     pub(super) fn add(&mut self, mut extent: Extent, reason: &str, now: Instant, retry: Option<Retry>) {
+        let resent = core::mem::take(&mut self.resent);
         let (mut retried, sent_at) = (None, extent.sent_at());
         if let Some(more) = &mut extent.more {
             let names = core::mem::take(&mut more.retried);
@@ -113,7 +114,8 @@ impl Rejections {
                 self.clear();
             }
             if !extent.is_nothing() {
-                self.list.push(Rejection { extent, reason: reason.into(), tries, due, again: BTreeSet::new() });
+                let (reason, again, resent) = (reason.into(), BTreeSet::new(), resent.clone());
+                self.list.push(Rejection { extent, reason, tries, due, again, resent });
             }
         }
         while self.list.len() > APART {
@@ -122,14 +124,25 @@ impl Rejections {
         }
     }
 
-    /// Drops the rejection of a name that is sent again, because the new verdict counts. What is newer than a rejected
-    /// response was not in it.
-    pub(super) fn forget(&mut self, name: &ResourceName, since: Revision, limit: usize) {
-        for rejection in self.list.iter_mut().filter(|rejection| since <= rejection.extent.sent_at()) {
-            rejection.again.insert(name.clone());
+    /// Notes that the response in flight was accepted.
+    pub(super) fn accept(&mut self) {
+        self.resent.clear();
+    }
+
+    /// Notes the names of a response, with the revision since which each has its state: rejected names are sent again,
+    /// and the new verdict counts. What is newer than a rejected response was not in it.
+    pub(super) fn note_sent<'a>(&mut self, names: impl Iterator<Item = (&'a ResourceName, Revision)>, limit: usize) {
+        self.resent.clear();
+        for (name, since) in names {
+            for rejection in self.list.iter_mut().filter(|rejection| since <= rejection.extent.sent_at()) {
+                rejection.again.insert(name.clone());
+            }
+            if self.list.iter().any(|rejection| rejection.again.contains(name)) {
+                self.resent.insert(name.clone());
+            }
+            // Drops a rejection beyond the limit, rather than resending accepted resources.
+            self.list.retain(|rejection| rejection.again.len() <= limit && !rejection.is_over());
         }
-        // Drops a rejection beyond the limit, rather than resending accepted resources.
-        self.list.retain(|rejection| rejection.again.len() <= limit && !rejection.is_over());
     }
 
     pub(super) fn clear(&mut self) {

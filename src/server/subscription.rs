@@ -329,7 +329,7 @@ impl Subscription {
 fn note_sent_again<S: Source>(of: OfType<'_, S>, exchange: &mut Exchange, draft: &Draft, limit: usize) {
     let answered = draft.answered.iter().filter(|name| !name.is_glob());
     let sent = draft.sent().map(Resource::name);
-    answered.chain(sent).for_each(|name| exchange.forget_rejection(name, of.get(name).since, limit));
+    exchange.note_sent(answered.chain(sent).map(|name| (name, of.get(name).since)), limit);
 }
 
 /// Notes the names whose state was sent ahead of the positions. Returns those that the response did not answer by name;
