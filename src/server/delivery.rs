@@ -52,8 +52,9 @@ pub struct Delivery {
     /// Whether the client was sent an earlier form of the resource on this stream, and not the current one. Known only
     /// if the source implements [`present_since`](Source::present_since) and [`previous`](Source::previous). A resource
     /// counts as not sent if it was removed and added again, or if an alias left it and stands for it again. A resource
-    /// may count as sent if it was unknown before, or if it appeared and changed between two
-    /// [portions](super::ResponseLimit) of the changes or while its type waited for another.
+    /// may count as sent if it was unknown before, if only an alias selects it and stood for it before, or if it
+    /// appeared and changed between two [portions](super::ResponseLimit) of the changes or while its type waited for
+    /// another.
     pub earlier: bool,
 }
 

@@ -3,7 +3,7 @@
 use xds_machine::ResourceName;
 use xds_machine::server::{Delivery, DeliveryStatus, Server, State};
 
-use super::super::{Both, Made, Store, is_alias, is_resource};
+use super::super::{Both, Made, Store, is_alias, is_resource, stands_for};
 use super::server::APART;
 use super::{Ghost, Memory};
 
@@ -72,7 +72,10 @@ impl Memory {
         if earlier {
             assert_eq!(status, DeliveryStatus::NotSent, "an earlier form of {name} was sent");
             // The limits that `Delivery::earlier` documents.
-            let exempt = self.doubted.contains(name) || setup.response_limit.is_some() || setup.types.len() > 1;
+            let mut names = self.listed.iter().filter(|listed| !is_alias(listed));
+            let by_alias = !names.any(|listed| stands_for(listed, name, None));
+            let waited = setup.response_limit.is_some() || setup.types.len() > 1;
+            let exempt = self.doubted.contains(name) || by_alias || waited;
             // A resource may be claimed in a form that an alias does not stand for.
             let had = self.had.contains(name) || self.claimed;
             assert!(had || exempt, "{name} was not sent, and an earlier form counts as sent");
