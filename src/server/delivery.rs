@@ -11,7 +11,6 @@ use super::sent::Sent;
 use super::source::{Entry, Source, State};
 use super::subscription::Subscription;
 use super::variant::Variant;
-use super::wanted::was_asked;
 use crate::name::{ResourceName, TypeUrl, Version};
 use crate::revision::Revision;
 
@@ -195,7 +194,7 @@ impl Subscription {
         } else if self.exchange.is_in_flight(had) || may_be_in_flight() {
             DeliveryStatus::Sent
         } else {
-            rejection = self.exchange.rejection(had, |again| was_asked(again, name, entry));
+            rejection = self.exchange.rejection(name, had);
             if rejection.is_some() { DeliveryStatus::Rejected } else { DeliveryStatus::Acknowledged }
         };
         let delivery = Delivery { status, revision: entry.since, earlier };

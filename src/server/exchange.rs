@@ -1,7 +1,6 @@
 //! The last response of a type, and the client's verdicts on earlier ones.
 
 use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
 use alloc::string::String;
 
 use super::config::Retry;
@@ -151,14 +150,10 @@ impl Exchange {
         self.in_flight.as_ref().is_some_and(|in_flight| !self.abandoned && had(&in_flight.extent))
     }
 
-    /// Returns the client's error message for the last rejected response that satisfies `had`, unless its names were
-    /// subscribed again since.
-    pub(super) fn rejection(
-        &self,
-        had: impl Fn(&Extent) -> bool,
-        is_asked: impl Fn(&BTreeSet<ResourceName>) -> bool,
-    ) -> Option<&str> {
-        self.rejections.as_ref()?.reason(had, is_asked)
+    /// Returns the client's error message for the last rejected response that satisfies `had`, and since which a
+    /// resource was not sent again.
+    pub(super) fn rejection(&self, name: &ResourceName, had: impl Fn(&Extent) -> bool) -> Option<&str> {
+        self.rejections.as_ref()?.reason(name, had)
     }
 
     /// Returns the response in flight and the rejected responses.

@@ -34,7 +34,9 @@ struct Rejection {
     tries: u32,
     /// Time of the next retry.
     due: Option<Instant>,
-    /// Names that were sent again since: the verdict on that response counts.
+    /// The own names of resources that were sent again since, and names that were answered again: the verdict on that
+    /// response counts. A resource is looked up by its own name alone: an alias may have stood for another one, or for
+    /// nothing.
     again: BTreeSet<ResourceName>,
     /// Names of this response that older rejected responses had.
     resent: BTreeSet<ResourceName>,
@@ -68,9 +70,9 @@ impl Retrying {
         &self.rejection.extent
     }
 
-    /// Returns the names to leave out, because they were answered anew.
-    pub(super) fn again(&self) -> &BTreeSet<ResourceName> {
-        &self.rejection.again
+    /// Returns whether a resource was sent again since the rejection.
+    pub(super) fn is_again(&self, name: &ResourceName) -> bool {
+        self.rejection.again.contains(name)
     }
 
     /// Marks the names of a response that are retries. Returns the rest, which stays rejected, and due: it is resent
@@ -172,14 +174,10 @@ impl Rejections {
         self.list.insert(0, rest.rejection);
     }
 
-    /// Returns the client's error message for the last rejected response that satisfies `had`, unless its names were
-    /// subscribed again since.
-    pub(super) fn reason(
-        &self,
-        had: impl Fn(&Extent) -> bool,
-        is_asked: impl Fn(&BTreeSet<ResourceName>) -> bool,
-    ) -> Option<&str> {
-        let found = self.list.iter().rev().find(|one| had(&one.extent) && !is_asked(&one.again));
+    /// Returns the client's error message for the last rejected response that satisfies `had`, and since which a
+    /// resource was not sent again.
+    pub(super) fn reason(&self, name: &ResourceName, had: impl Fn(&Extent) -> bool) -> Option<&str> {
+        let found = self.list.iter().rev().find(|one| had(&one.extent) && !one.again.contains(name));
         found.map(|one| one.reason.as_str())
     }
 

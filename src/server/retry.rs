@@ -8,7 +8,7 @@ use super::rejections::Retrying;
 use super::resource::Resource;
 use super::source::{Entry, Source};
 use super::subscription::Subscription;
-use super::wanted::{Wanted, was_asked};
+use super::wanted::Wanted;
 use crate::name::ResourceName;
 use crate::time::Instant;
 
@@ -49,8 +49,7 @@ fn names<S: Source>(of: OfType<'_, S>, wanted: &Wanted, due: &Retrying) -> BTree
     let (mut names, extent) = (BTreeSet::new(), due.extent());
     let sent_at = extent.sent_at();
     let mut take = |entry: Entry<'_>| {
-        let rejected =
-            |resource: &&Resource| entry.since <= sent_at && !was_asked(due.again(), resource.name(), &entry);
+        let rejected = |resource: &&Resource| entry.since <= sent_at && !due.is_again(resource.name());
         if let Some(resource) = entry.resource().filter(rejected) {
             let own = wanted.covers(resource.name().as_str()).then(|| resource.name());
             names.extend(own.or_else(|| wanted.aliases_of(of, resource).min()).cloned());
