@@ -150,8 +150,8 @@ impl Exchange {
         self.in_flight.as_ref().is_some_and(|in_flight| !self.abandoned && had(&in_flight.extent))
     }
 
-    /// Returns the client's error message for the last rejected response that satisfies `had`, and since which a
-    /// resource was not sent again.
+    /// Returns the client's error message for the last rejected response that had a resource, unless the resource was
+    /// sent again since. `had` says whether a response had it.
     pub(super) fn rejection(&self, name: &ResourceName, had: impl Fn(&Extent) -> bool) -> Option<&str> {
         self.rejections.as_ref()?.reason(name, had)
     }

@@ -43,7 +43,7 @@ struct Rejection {
 }
 
 impl Rejection {
-    /// Joins an older rejection; the newer message stays. What this response sent again is rejected.
+    /// Joins an older rejection; the newer message stays. Resources that this response sent again are rejected still.
     fn join(&mut self, older: Self) {
         self.again.extend(older.again.into_iter().filter(|name| !self.resent.contains(name)));
         self.extent.join(older.extent);
@@ -51,7 +51,7 @@ impl Rejection {
         self.due = self.due.into_iter().chain(older.due).min();
     }
 
-    /// Returns whether every rejected name was subscribed again.
+    /// Returns whether every rejected name was sent again.
     fn is_over(&self) -> bool {
         self.extent.names_at_most().is_some_and(|mut names| names.all(|name| self.again.contains(name)))
     }
@@ -174,8 +174,8 @@ impl Rejections {
         self.list.insert(0, rest.rejection);
     }
 
-    /// Returns the client's error message for the last rejected response that satisfies `had`, and since which a
-    /// resource was not sent again.
+    /// Returns the client's error message for the last rejected response that had a resource, unless the resource was
+    /// sent again since. `had` says whether a response had it.
     pub(super) fn reason(&self, name: &ResourceName, had: impl Fn(&Extent) -> bool) -> Option<&str> {
         let found = self.list.iter().rev().find(|one| had(&one.extent) && !one.again.contains(name));
         found.map(|one| one.reason.as_str())
@@ -191,7 +191,7 @@ impl Rejections {
         ensure!(!self.list.is_empty(), "room for rejections, and there are none");
         ensure!(self.list.len() <= APART, "{} rejections, limit {APART}", self.list.len());
         ensure!(self.list.iter().all(|one| !one.extent.is_nothing()), "nothing was rejected, and is remembered");
-        ensure!(!self.list.iter().any(Rejection::is_over), "all that was rejected was asked for again");
+        ensure!(!self.list.iter().any(Rejection::is_over), "all that was rejected was sent again, and is remembered");
         Ok(())
     }
 }

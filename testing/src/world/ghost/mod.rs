@@ -75,7 +75,7 @@ struct Memory {
     delivered: BTreeMap<ResourceName, u8>,
     /// The resources that changed since they were delivered.
     unseen: BTreeSet<ResourceName>,
-    /// The resources that were sent or claimed on this stream.
+    /// The resources that were sent on this stream.
     had: BTreeSet<ResourceName>,
     /// The resources that were absent or unknown at some time since they were sent last.
     gone: BTreeSet<ResourceName>,

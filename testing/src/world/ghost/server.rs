@@ -351,7 +351,6 @@ impl Memory {
             let content = (0..2).find(|&content| version_of(setup, name, content) == *version);
             let Some(content) = content.filter(|content| covers(&self.listed, name, Some(*content))) else { continue };
             self.delivered.insert(name.clone(), content);
-            self.had.insert(name.clone());
             if there(name) == Some(content) {
                 self.reasons.remove(name);
             } else {
