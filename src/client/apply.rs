@@ -288,8 +288,11 @@ impl<T: Clone> Subscription<T> {
                 self.holdings.forget_lapsed(); // the response would have had them
             }
             let Self { holdings, announced, failures, .. } = self;
-            let is_complete =
-                |name: &ResourceName| announced.is_confirmed(name.as_str()) && !failures.contains_key(name);
+            // No version covers an error of the server. A resource that was rejected before is gone.
+            let is_complete = |name: &ResourceName| {
+                let by_server = |failure: &Failure| failure.cause == Cause::Server;
+                announced.is_confirmed(name.as_str()) && !failures.get(name).is_some_and(by_server)
+            };
             if out.has_all {
                 holdings.complete_names(is_complete);
             }

@@ -37,8 +37,8 @@ pub trait Both: client::Variant + server::Variant + Wire + Messages<Request: Rel
     fn versions(response: &Self::Response) -> Vec<(ResourceName, Version)>;
     /// Keeps only the selected resources.
     fn keep(response: &mut Self::Response, keep: &mut dyn FnMut(&ResourceName) -> bool);
-    /// Drops the removals.
-    fn forget_removals(response: &mut Self::Response);
+    /// Replaces the removals.
+    fn set_removals(response: &mut Self::Response, removed: &BTreeSet<ResourceName>);
     /// Drops the errors of resources.
     fn forget_errors(response: &mut Self::Response);
     /// Drops the heartbeats.
@@ -165,7 +165,7 @@ impl Both for Sotw {
         response.resources.retain(|item| keep(&item_name(item)));
     }
 
-    fn forget_removals(_: &mut sotw::Response) {}
+    fn set_removals(_: &mut sotw::Response, _: &BTreeSet<ResourceName>) {}
 
     fn forget_errors(response: &mut sotw::Response) {
         response.errors.clear();
@@ -268,8 +268,8 @@ impl Both for Delta {
         response.resources.retain(|resource| keep(&resource.name));
     }
 
-    fn forget_removals(response: &mut delta::Response) {
-        response.removed.clear();
+    fn set_removals(response: &mut delta::Response, removed: &BTreeSet<ResourceName>) {
+        response.removed = removed.iter().cloned().collect();
     }
 
     fn forget_errors(response: &mut delta::Response) {

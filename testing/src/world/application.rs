@@ -131,6 +131,7 @@ impl<V: Both> Pair<V> {
         let app = &mut self.apps[t];
         app.wanted.insert(name.clone());
         app.heard &= !name.is_wildcard();
+        self.ghost.mentions(t, name);
         self.drain(setup, now);
     }
 
@@ -142,6 +143,7 @@ impl<V: Both> Pair<V> {
         app.missing.remove(name);
         app.linked.remove(name);
         app.lost.remove(name);
+        self.ghost.mentions(t, name);
         let unwanted: Vec<&ResourceName> = by_name.into_iter().filter(|other| !app.keeps(other)).collect();
         for unwanted in unwanted {
             app.left.insert(unwanted.clone());
@@ -177,6 +179,7 @@ impl<V: Both> Pair<V> {
     pub(super) fn forget(&mut self, setup: &Made, now: Instant, t: usize, name: &ResourceName) {
         self.client.layer_mut(&setup.types[t]).forget([name.as_str()]);
         self.apps[t].lose(name);
+        self.ghost.mentions(t, name);
         if self.server.is_some() {
             self.goals.reach(Goal::Lost);
         }

@@ -48,6 +48,8 @@ pub enum Bug {
     MembersNotTracked,
     /// a response is ACKed twice.
     AnswersTwice,
+    /// Each ACK subscribes to all names again.
+    AsksAgain,
     /// A heartbeat is treated as content.
     BeatsAreContent,
     /// A resource with a TTL does not expire while there is no stream.
@@ -86,6 +88,8 @@ pub enum Bug {
     ConstantNonce,
     /// S-35: an empty list subscribes to the wildcard at any time.
     EmptyMeansAll,
+    /// Each response has all earlier removals.
+    RepeatsRemovals,
     /// A response of a full-state type has only changed resources.
     PartOfFullState,
     /// Heartbeats are not sent.
@@ -161,11 +165,16 @@ impl<V: Both> Faulty<V> {
                 }
                 self.rejected |= *intent == Intent::Nack;
             }
-            Bug::NoInitialVersions => {
+            Bug::NoInitialVersions if first => {
                 if let Some(initial) = parts.initial {
                     *initial = Versions::default();
                 }
+                if let Some(version) = parts.version {
+                    *version = Version::default();
+                }
             }
+            Bug::AsksAgain if answer => parts.names.extend(self.names.iter().cloned()),
+            Bug::AsksAgain => self.names.extend(parts.names.iter().cloned()),
             Bug::MembersNotTracked if first => {
                 if let Some(initial) = parts.initial {
                     let named = |name: &str| parts.names.iter().any(|other| other == name);
@@ -260,6 +269,8 @@ impl<V: Both> Faulty<V> {
                 let said: BTreeMap<ResourceName, u8> = V::response(response).resources.into_iter().collect();
                 V::keep(response, &mut |name| self.sent.get(name) != said.get(name));
                 self.sent.extend(said);
+                let said = V::response(response);
+                return !said.resources.is_empty() || !said.removed.is_empty() || bug == Bug::NotSentAgain;
             }
             Bug::PartOfFullState => {
                 let said: BTreeMap<ResourceName, u8> = V::response(response).resources.into_iter().collect();
@@ -272,7 +283,13 @@ impl<V: Both> Faulty<V> {
                 return !said.resources.is_empty() || !said.removed.is_empty();
             }
             Bug::SaysNoErrors => V::forget_errors(response),
-            Bug::ForgetsRemovals if first => V::forget_removals(response),
+            Bug::RepeatsRemovals => {
+                let said = V::response(response);
+                self.names.retain(|name| !said.resources.iter().any(|(sent, _)| sent == name));
+                self.names.extend(said.removed);
+                V::set_removals(response, &self.names);
+            }
+            Bug::ForgetsRemovals if first => V::set_removals(response, &BTreeSet::new()),
             Bug::StaleCountsAsAnswer => self.nonce = Some(V::response(response).nonce),
             Bug::ConstantNonce => {
                 *V::nonce_mut(response) = self.nonce.get_or_insert(V::response(response).nonce).clone()

@@ -263,6 +263,7 @@ impl<V: Both> World<V> {
             }
             Step::Refetch { c, t, n } => {
                 self.budget.refetches -= 1;
+                self.pairs[c].ghost.mentions(t, &setup.names[n]);
                 self.pairs[c].client.resources_mut(&setup.types[t]).refetch([setup.names[n].as_str()]);
                 self.pairs[c].apps[t].missing.remove(&setup.names[n]);
                 self.pairs[c].drain(&setup, self.now);

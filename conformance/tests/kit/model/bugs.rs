@@ -98,6 +98,7 @@ pub(crate) fn rows() -> Vec<Row> {
             "a second request under one nonce is legal in SotW",
         ),
         seen(Bug::AnswersTwice, DELTA, full(a, n.wishes(1, 0).changes(1, 0)), &[Rule::AnsweredTwice]),
+        unseen(Bug::AsksAgain, DELTA, full(a, n.wishes(1, 0).changes(1, 0)), "a client may ask for a resource again"),
         unseen(
             Bug::BeatsAreContent,
             DELTA,
@@ -177,6 +178,7 @@ pub(crate) fn rows() -> Vec<Row> {
         seen(Bug::ConstantNonce, SOTW, partial(a, n.wishes(1, 0).changes(3, 0)), &[Rule::NonceAgain, Rule::NotSent]),
         seen(Bug::EmptyMeansAll, SOTW, partial(a, n.wishes(1, 1).changes(1, 0)), &[Rule::Needless, Rule::Unwanted]),
         seen(Bug::PartOfFullState, SOTW, full(ab, n.wishes(2, 0).changes(2, 0)), &[Rule::FullState]),
+        seen(Bug::RepeatsRemovals, DELTA, full(ab, n.wishes(2, 0).changes(1, 0)), &[Rule::Needless]),
         unseen(
             Bug::SaysNoBeats,
             SOTW,

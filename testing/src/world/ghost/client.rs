@@ -7,6 +7,7 @@ use xds_machine::server::Source;
 use xds_machine::{Instant, Nonce, ResourceName, Version};
 
 use super::super::{Application, Both, Made, Store, is_resource};
+use super::needless::check_all_claimed;
 use super::{Beats, Ghost, Memory, version_of};
 
 impl Ghost {
@@ -58,6 +59,12 @@ impl Ghost {
                 if request.version.is_some_and(|claimed| *claimed == version) {
                     check_claim(setup, store, t, app);
                 }
+                if let Some(claimed) = request.version.filter(|_| setup.full_state) {
+                    memory.check_claimed(claimed, app);
+                }
+                if !V::LISTS {
+                    check_all_claimed(&request, app);
+                }
                 for (name, version) in &request.initial {
                     let out = app.judging.as_ref().is_some_and(|update| update.resource(name.as_str()).is_some());
                     let held = app.applied.get(name).map(|&content| version_of(setup, name, content));
@@ -87,6 +94,7 @@ impl Ghost {
             V::LISTS || intent != Intent::Initial || !request.names.is_empty() || !app.wanted.is_empty(),
             "a first request that wants nothing"
         );
+        memory.check_request::<V>(intent, &request);
         memory.asked = true;
         memory.named |= !request.names.is_empty();
     }
@@ -129,6 +137,7 @@ impl Ghost {
             }
             beats.versions.remove(name);
         }
+        faults.iter().filter_map(|fault| fault.name.as_ref()).for_each(|name| memory.mention(name));
         memory.faulty.insert(nonce.clone());
         self.verdict(t, nonce, None, true);
     }
@@ -190,6 +199,7 @@ impl Ghost {
         if let Some(version) = version.filter(|_| !rejected) {
             accepted = BTreeSet::from([version.clone()]);
         }
+        memory.note_accepted(version.filter(|_| live && !rejected));
         memory.accepted = accepted.clone();
         if let Some((.., verdict)) = memory.unanswered.iter_mut().find(|(nonce, ..)| nonce == judged) {
             *verdict = Some((!rejected, accepted));

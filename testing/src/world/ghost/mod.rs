@@ -2,6 +2,7 @@
 
 mod client;
 mod delivery;
+mod needless;
 mod server;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -40,7 +41,20 @@ struct Memory {
     /// lost resources of which the client read a heartbeat while its requests were late.
     lapsed: BTreeSet<ResourceName>,
 
+    /// The names that the requests subscribe to.
+    requested: BTreeSet<ResourceName>,
+    /// The names that all requests of the stream subscribe to (SotW).
+    from_start: BTreeSet<ResourceName>,
+    /// The version that the next stream has to claim, and for which names at most.
+    claimable: Option<(Version, BTreeSet<ResourceName>)>,
+    /// The names about which the application asked for something since the last request.
+    mentioned: BTreeSet<ResourceName>,
+
     // The server's side.
+    /// The names whose removal was sent, and which did not change since.
+    told_gone: BTreeSet<ResourceName>,
+    /// The names whose error was sent, and which did not change since.
+    told_errors: BTreeSet<ResourceName>,
     /// A heartbeat may be due.
     due: bool,
     /// The time since the client's last ACK or NACK during which messages were in flight.
@@ -161,8 +175,9 @@ impl Ghost {
             let unseen = memory.unanswered.iter().filter(|(.., verdict)| verdict.is_none());
             let mut accepted = memory.accepted.clone();
             accepted.extend(unseen.map(|(_, version, _)| version.clone()));
+            let claimable = memory.claimable.take();
             let (silent, doubted) = (std::mem::take(&mut memory.silent), std::mem::take(&mut memory.doubted));
-            *memory = Memory { accepted, silent, doubted, ..Memory::default() };
+            *memory = Memory { accepted, silent, doubted, claimable, ..Memory::default() };
         }
     }
 
@@ -177,6 +192,7 @@ impl Ghost {
             memory.busy = if idle { Duration::ZERO } else { memory.busy + passed };
             memory.late |= memory.busy > A_WHILE;
             memory.spoke |= idle;
+            memory.mentioned.insert(xds_machine::WILDCARD.into());
         }
     }
 
@@ -184,6 +200,7 @@ impl Ghost {
         if self.up {
             self.types[t].lapsed.extend(names.iter().cloned());
         }
+        names.iter().for_each(|name| self.types[t].mention(name));
     }
 
     pub fn has_lapsed(&self, t: usize, name: &ResourceName) -> bool {

@@ -87,6 +87,7 @@ impl Ghost {
         let t = setup.type_number(&response.type_url);
         assert!(store.is_known(t), "something is said of a type of which nothing is known");
         self.types[t].check_shape(setup, store, t, &response);
+        self.types[t].check_news::<V>(setup, &response);
         let due = self.types[t].due;
         let same = |(name, content): &(ResourceName, u8)| self.types[t].delivered.get(name) == Some(content);
         let all_lives = due && V::LISTS && setup.full_state && response.resources.iter().all(same);
@@ -202,6 +203,8 @@ impl Ghost {
     /// Records a change: a rejection of the resource no longer counts, even if the same content returns.
     pub fn changes(&mut self, t: usize, name: &ResourceName, there: Option<u8>) {
         let memory = &mut self.types[t];
+        memory.told_gone.retain(|told| told != name && !is_alias(told));
+        memory.told_errors.remove(name);
         if there.is_some() {
             memory.unseen.insert(name.clone());
         } else {
