@@ -2,6 +2,7 @@
 //! generic over it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use xds_machine::message::delta::Versions;
 use xds_machine::message::{Any, Messages, Resource, delta, sotw};
@@ -95,8 +96,8 @@ pub struct Response {
     pub version: Version,
     /// Names and contents.
     pub resources: Vec<(ResourceName, u8)>,
-    /// Heartbeats, with their versions.
-    pub beats: BTreeMap<ResourceName, Version>,
+    /// Heartbeats, with their versions and TTLs.
+    pub beats: BTreeMap<ResourceName, (Version, Option<Duration>)>,
     /// Delta: the names that are removed.
     pub removed: BTreeSet<ResourceName>,
     /// The names of the resources with errors.
@@ -129,13 +130,16 @@ impl Both for Sotw {
             sotw::Item::Wrapped(wrapped) => Some((wrapped.name.clone(), content(wrapped.body.as_ref()?))),
             sotw::Item::Malformed => panic!("nobody says this"),
         };
-        let beats = response.resources.iter().filter(|item| is_beat(item));
+        let beats = response.resources.iter().filter_map(|item| match item {
+            sotw::Item::Wrapped(wrapped) if wrapped.body.is_none() => Some(wrapped),
+            _ => None,
+        });
         Response {
             type_url: response.type_url.clone(),
             nonce: response.nonce.clone(),
             version: response.version.clone(),
             resources: response.resources.iter().filter_map(resource).collect(),
-            beats: beats.map(|item| (item_name(item), response.version.clone())).collect(),
+            beats: beats.map(|beat| (beat.name.clone(), (response.version.clone(), beat.ttl))).collect(),
             removed: BTreeSet::new(),
             errors: response.errors.iter().map(|error| error.name.clone()).collect(),
         }
@@ -239,7 +243,7 @@ impl Both for Delta {
             nonce: response.nonce.clone(),
             version: response.system_version.clone(),
             resources: resources.collect(),
-            beats: beats.map(|beat| (beat.name.clone(), beat.version.clone())).collect(),
+            beats: beats.map(|beat| (beat.name.clone(), (beat.version.clone(), beat.ttl))).collect(),
             removed: response.removed.iter().cloned().collect(),
             errors: response.errors.iter().map(|error| error.name.clone()).collect(),
         }

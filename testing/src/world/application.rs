@@ -222,7 +222,7 @@ impl<V: Both> Pair<V> {
                 app.rejected.remove(&name);
                 app.failed.remove(&name);
                 app.until.remove(&name);
-                app.until.extend(setup.told_ttl_of(&name).map(|ttl| (name.clone(), now + ttl)));
+                app.until.extend(setup.told_ttl_of(&name, content).map(|ttl| (name.clone(), now + ttl)));
                 app.applied.insert(name, content);
             }
         }

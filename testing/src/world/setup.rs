@@ -62,7 +62,7 @@ pub enum Ttls {
     None,
     /// Each resource has a TTL.
     All,
-    /// Resources have one of two TTLs, or none.
+    /// Resources have one of two TTLs, or none, and change it with their content.
     Mixed,
 }
 
@@ -210,18 +210,21 @@ impl Setup {
         Self { limit: Some(limit), ..self }
     }
 
-    /// Returns the TTL of a resource in the store.
-    pub fn ttl_of(&self, name: &ResourceName) -> Option<Duration> {
+    /// Returns the TTL of a resource with this content. The longer one is so long that the shorter ones run out between
+    /// its heartbeats.
+    pub fn ttl_of(&self, name: &ResourceName, content: u8) -> Option<Duration> {
         match self.ttl {
             Ttls::None => None,
             Ttls::All => Some(TTL),
-            Ttls::Mixed => [Some(TTL), None, Some(TTL * 5 / 3)][self.name_number(name.as_str()) % 3],
+            Ttls::Mixed => {
+                [Some(TTL), None, Some(TTL * 4)][(self.name_number(name.as_str()) + usize::from(content)) % 3]
+            }
         }
     }
 
     /// Returns the TTL of a resource as sent to the client.
-    pub fn told_ttl_of(&self, name: &ResourceName) -> Option<Duration> {
-        self.ttl_of(name).filter(|_| self.tells_ttls())
+    pub fn told_ttl_of(&self, name: &ResourceName, content: u8) -> Option<Duration> {
+        self.ttl_of(name, content).filter(|_| self.tells_ttls())
     }
 
     /// Returns whether TTLs are sent to the client.

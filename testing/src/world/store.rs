@@ -128,7 +128,7 @@ pub(crate) fn is_alias(name: &ResourceName) -> bool {
 /// Makes a resource of the store, with its aliases if the world has any for it.
 pub(crate) fn resource(setup: &Made, name: &ResourceName, content: u8) -> Resource {
     let resource = Resource::new(name.clone(), body(name, content));
-    let resource = setup.ttl_of(name).into_iter().fold(resource, Resource::with_ttl);
+    let resource = setup.ttl_of(name, content).into_iter().fold(resource, Resource::with_ttl);
     let aliases = setup.names.iter().filter(|alias| is_alias(alias));
     let mut aliases = aliases.filter(|alias| stands_for(alias, name, Some(content))).cloned().peekable();
     if aliases.peek().is_some() { resource.with_aliases(aliases) } else { resource }

@@ -107,7 +107,7 @@ impl Ghost {
         memory.lapsed.retain(|name| !has(name));
         memory.silent.retain(|name, sent| !*sent || (!has(name) && !response.beats.contains_key(name)));
         if !response.beats.is_empty() {
-            memory.beats.push_back(Beats { nonce: response.nonce.clone(), versions: response.beats });
+            memory.beats.push_back(Beats { nonce: response.nonce.clone(), beats: response.beats });
         }
         memory.read = Some(response.nonce);
     }
@@ -126,7 +126,7 @@ impl Ghost {
         let beats = memory.beats.iter_mut().find(|beats| beats.nonce == *nonce).expect("there is no fault");
         for fault in faults {
             let name = fault.name.as_ref().expect("a name");
-            let version = beats.versions.get(name).expect("a heartbeat of it");
+            let (version, _) = beats.beats.get(name).expect("a heartbeat of it");
             let held = app.applied.get(name).map(|&content| version_of(setup, name, content));
             let lives = if V::LISTS { memory.accepted.contains(version) } else { held.as_ref() == Some(version) };
             assert!(held.is_none() || !lives, "{name} lives on, and that is rejected");
@@ -135,7 +135,7 @@ impl Ghost {
                 // twice, and then with a later heartbeat.
                 memory.lapsed.insert(name.clone());
             }
-            beats.versions.remove(name);
+            beats.beats.remove(name);
         }
         faults.iter().filter_map(|fault| fault.name.as_ref()).for_each(|name| memory.mention(name));
         memory.faulty.insert(nonce.clone());
@@ -152,15 +152,17 @@ impl Ghost {
             if waits {
                 return;
             }
-            let Some(Beats { versions, .. }) = beats.pop_front().filter(|_| setup.tells_ttls()) else { return };
+            let Some(Beats { beats, .. }) = beats.pop_front().filter(|_| setup.tells_ttls()) else { return };
             // After an unsubscription and a new subscription of a name, the client ignores the name's updates until it
             // has sent the subscription, including heartbeats.
-            let lives = |(name, version): &(ResourceName, Version)| {
-                let held = app.applied.get(name).map(|&content| version_of(setup, name, content));
-                held.is_some_and(|held| V::LISTS || held == *version)
-            };
-            let live: Vec<ResourceName> = versions.into_iter().filter(lives).map(|(name, _)| name).collect();
-            app.until.extend(live.into_iter().filter_map(|name| Some((name.clone(), now + setup.told_ttl_of(&name)?))));
+            for (name, (version, ttl)) in beats {
+                let held = app.applied.get(&name).map(|&content| version_of(setup, &name, content));
+                if held.is_some_and(|held| V::LISTS || held == version) {
+                    // C-TTL-05: a heartbeat may change the TTL.
+                    app.until.remove(&name);
+                    app.until.extend(ttl.map(|ttl| (name, now + ttl)));
+                }
+            }
         }
     }
 
@@ -168,7 +170,7 @@ impl Ghost {
         let t = self.types.iter().position(|memory| memory.beats.iter().any(|beats| beats.nonce == *update.nonce()));
         let beats = t.and_then(|t| self.types[t].beats.iter().find(|beats| beats.nonce == *update.nonce()));
         for resource in update.resources() {
-            let beaten = beats.is_some_and(|beats| beats.versions.contains_key(resource.name()));
+            let beaten = beats.is_some_and(|beats| beats.beats.contains_key(resource.name()));
             assert!(!beaten, "{} lives on, and that is no content", resource.name());
             let content = resource.body().last().copied();
             assert!(app.wants(resource.name(), content), "{} is not wanted", resource.name());

@@ -123,7 +123,7 @@ struct Rejected {
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct Beats {
     nonce: Nonce,
-    versions: BTreeMap<ResourceName, Version>,
+    beats: BTreeMap<ResourceName, (Version, Option<Duration>)>,
 }
 
 /// Optional parts of a server's response.

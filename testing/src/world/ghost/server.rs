@@ -261,7 +261,10 @@ impl Memory {
             }
             Feature::Pages => setup.page.is_some_and(|page| names.count() > page) && self.listed.contains(WILDCARD),
             Feature::Retry => self.awaits_retry(),
-            Feature::Ttl => setup.tells_ttls() && self.delivered.keys().any(|name| setup.told_ttl_of(name).is_some()),
+            Feature::Ttl => {
+                setup.tells_ttls()
+                    && self.delivered.iter().any(|(name, &content)| setup.told_ttl_of(name, content).is_some())
+            }
             Feature::Hold => self.delivered.keys().any(|name| is_gone(name) && self.server_wants(name, None)),
             Feature::Alias => sent_by(is_alias),
             Feature::MovedAlias => {
@@ -379,8 +382,10 @@ impl Memory {
             assert!(wanted, "{name} is sent, and not wanted as far as the server can know");
         }
         assert!(self.due || response.beats.is_empty(), "a heartbeat before its time");
-        for name in response.beats.keys() {
+        for (name, (_, ttl)) in &response.beats {
             let there = store.content(setup, t, name);
+            let told = there.and_then(|content| setup.told_ttl_of(name, content));
+            assert!(ttl.is_some() && *ttl == told, "{name} lives on for {ttl:?}, its TTL is {told:?}");
             let wanted = self.server_wants(name, there);
             assert!(wanted, "{name} lives on, and is not wanted as far as the server can know");
             assert!(there.is_some() && there.as_ref() == self.delivered.get(name), "{name} lives on unsent");
