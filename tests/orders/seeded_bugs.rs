@@ -44,7 +44,7 @@ fn rows() -> Vec<Row> {
             "a is subscribed, and is subscribed again",
         ),
         (ClaimsWhatItLost, DELTA, full(a, n.cuts(1).wishes(2, 1).changes(1, 0)), 10, "a is not held at"),
-        (ForgetsUnsubscribe, DELTA, full(a, n.wishes(1, 1)), 5, "a request says nothing"),
+        (ForgetsUnsubscribe, DELTA, full(a, n.wishes(1, 1)), 11, "the server's view of what is wanted"),
         (NoNames, SOTW, partial(a, n.wishes(1, 0)), 3, "an empty list, and nobody wants everything"),
         (
             SilentAfterNack,

@@ -154,8 +154,9 @@ impl<V: Both> Faulty<V> {
                 }
             }
             Bug::ForgetsUnsubscribe => {
-                if let Some(unsubscribe) = parts.unsubscribe {
-                    unsubscribe.clear();
+                let forgets = parts.unsubscribe.is_some_and(|unsubscribe| !std::mem::take(unsubscribe).is_empty());
+                if forgets && parts.names.is_empty() && !first && !answer {
+                    return 0;
                 }
             }
             Bug::NoNames if first => parts.names.clear(),

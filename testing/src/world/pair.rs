@@ -174,6 +174,7 @@ impl<V: Both> Pair<V> {
         } else {
             rests = server.is_settled();
         }
+        self.ghost.server_looks(setup, store);
         let server = self.server.as_mut().expect("a stream is up");
         let mut closed = false;
         while let Some(action) = server.poll_action() {

@@ -93,12 +93,24 @@ struct Memory {
     had: BTreeSet<ResourceName>,
     /// The resources that were absent or unknown at some time since they were sent last.
     gone: BTreeSet<ResourceName>,
+    deferral: Deferral,
     /// The resources that were unknown at some time since they were absent.
     doubted: BTreeSet<ResourceName>,
     /// Endpoints that must be sent again.
     cold: BTreeSet<ResourceName>,
     /// The resources that changed or were requested since they were sent: the reasons to send them.
     reasons: BTreeSet<ResourceName>,
+}
+
+/// Whether the server may defer removals of resources that the client has.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+enum Deferral {
+    /// No resource of the client was removed since the server looked at the store and found none that is.
+    #[default]
+    None,
+    Waits,
+    /// Time has passed, and the server need not wait any longer.
+    Over,
 }
 
 /// A response in flight.
@@ -149,18 +161,16 @@ pub struct Ghost {
     types: Vec<Memory>,
     up: bool,
     requests: u64,
-    /// Time passed since the stream began.
-    aged: bool,
 }
 
 impl Ghost {
     pub fn new(types: usize) -> Self {
-        Self { types: vec![Memory::default(); types], up: false, requests: 0, aged: false }
+        Self { types: vec![Memory::default(); types], up: false, requests: 0 }
     }
 
     pub fn open(&mut self, apps: &[Application]) {
         assert!(!self.up, "one stream at a time");
-        (self.up, self.aged) = (true, false);
+        self.up = true;
         for (memory, app) in self.types.iter_mut().zip(apps) {
             if app.wanted.is_empty() && app.judging.is_none() || memory.accepted.is_empty() {
                 memory.accepted = BTreeSet::from([Version::default()]); // nothing is remembered of an unsubscribed type
@@ -187,11 +197,13 @@ impl Ghost {
     }
 
     pub fn time_passes(&mut self, passed: Duration, idle: bool) {
-        self.aged |= self.up && !passed.is_zero();
         for memory in &mut self.types {
             memory.busy = if idle { Duration::ZERO } else { memory.busy + passed };
             memory.late |= memory.busy > A_WHILE;
             memory.spoke |= idle;
+            if memory.deferral == Deferral::Waits && !passed.is_zero() {
+                memory.deferral = Deferral::Over;
+            }
             memory.mentioned.insert(xds_machine::WILDCARD.into());
         }
     }

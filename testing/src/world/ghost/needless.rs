@@ -94,8 +94,8 @@ impl Memory {
     /// Records a response that was accepted on its stream: its version can be claimed for the names that the server
     /// knew from the beginning of the stream.
     pub(super) fn note_accepted(&mut self, version: Option<&Version>) {
-        let unchanged = self.mentioned.is_empty();
-        self.claimable = version.filter(|_| unchanged).map(|version| (version.clone(), self.from_start.clone()));
+        let is_known = self.mentioned.is_empty() && !self.from_start.is_empty();
+        self.claimable = version.filter(|_| is_known).map(|version| (version.clone(), self.from_start.clone()));
     }
 
     /// Checks that the first request of a full-state type in SotW claims the version that the client has.

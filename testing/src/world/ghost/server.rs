@@ -7,7 +7,7 @@ use xds_machine::{Code, ResourceName, Status, WILDCARD, type_url};
 
 use super::super::store::SHARED;
 use super::super::{Both, Bug, Feature, Made, Store, is_alias, is_resource, stands_for};
-use super::{Ghost, Memory, Out, Rejected, Told, covers, version_of};
+use super::{Deferral, Ghost, Memory, Out, Rejected, Told, covers, version_of};
 use crate::variant::{Request, Response};
 
 /// The number of rejected responses that a server keeps apart; older ones it joins.
@@ -195,8 +195,23 @@ impl Ghost {
             (response.removed.contains(name) && is_absent()) || (kept && !there)
         };
         let gone = delivered.keys().any(is_gone);
-        if t == clusters && gone && !self.types[t].asked_since && !self.aged {
+        // A store that forgot a removal makes its server repeat others, which are deferred too.
+        let aged = self.types[t].deferral == Deferral::Over || setup.is_forgetful();
+        if t == clusters && gone && !self.types[t].asked_since && !aged {
             assert!(!unsent(listeners), "clusters go away before the listeners that may refer to them");
+        }
+    }
+
+    /// Records that the server looked at the store: without a removed resource no removal is deferred any more.
+    pub fn server_looks(&mut self, setup: &Made, store: &Store) {
+        for (t, memory) in self.types.iter_mut().enumerate() {
+            // A type with a response in flight has to wait.
+            let may_look = memory.out.is_none() && !memory.listed.iter().any(is_alias);
+            let is_unwanted = |name: &ResourceName| !memory.server_wants(name, None);
+            let has_all = || memory.delivered.keys().all(|name| store.content(setup, t, name).is_some());
+            if may_look && has_all() && memory.gone.iter().all(is_unwanted) {
+                memory.deferral = Deferral::None;
+            }
         }
     }
 
@@ -212,6 +227,12 @@ impl Ghost {
             memory.silent.insert(name.clone(), false);
             memory.gone.insert(name.clone());
             memory.doubted.remove(name);
+            // An alias may have left a resource that the client was not sent.
+            let by_alias = memory.listed.iter().any(is_alias);
+            let may_have = memory.delivered.contains_key(name) || memory.server_wants(name, None) || by_alias;
+            if memory.deferral == Deferral::None && may_have {
+                memory.deferral = Deferral::Waits;
+            }
         }
         if !covers(&memory.listed, name, there) {
             memory.cold.remove(name); // the moving alias has another target
