@@ -161,16 +161,18 @@ pub struct Ghost {
     types: Vec<Memory>,
     up: bool,
     requests: u64,
+    /// Time passed since the stream began.
+    aged: bool,
 }
 
 impl Ghost {
     pub fn new(types: usize) -> Self {
-        Self { types: vec![Memory::default(); types], up: false, requests: 0 }
+        Self { types: vec![Memory::default(); types], up: false, requests: 0, aged: false }
     }
 
     pub fn open(&mut self, apps: &[Application]) {
         assert!(!self.up, "one stream at a time");
-        self.up = true;
+        (self.up, self.aged) = (true, false);
         for (memory, app) in self.types.iter_mut().zip(apps) {
             if app.wanted.is_empty() && app.judging.is_none() || memory.accepted.is_empty() {
                 memory.accepted = BTreeSet::from([Version::default()]); // nothing is remembered of an unsubscribed type
@@ -197,6 +199,7 @@ impl Ghost {
     }
 
     pub fn time_passes(&mut self, passed: Duration, idle: bool) {
+        self.aged |= self.up && !passed.is_zero();
         for memory in &mut self.types {
             memory.busy = if idle { Duration::ZERO } else { memory.busy + passed };
             memory.late |= memory.busy > A_WHILE;

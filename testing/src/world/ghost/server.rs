@@ -195,8 +195,10 @@ impl Ghost {
             (response.removed.contains(name) && is_absent()) || (kept && !there)
         };
         let gone = delivered.keys().any(is_gone);
-        // A store that forgot a removal makes its server repeat others, which are deferred too.
-        let aged = self.types[t].deferral == Deferral::Over || setup.is_forgetful();
+        // A store that forgot a removal, a server at its limit, and an alias make the server repeat removals, which are
+        // deferred too.
+        let repeats = setup.is_forgetful() || setup.limit.is_some() || setup.names.iter().any(is_alias);
+        let aged = self.types[t].deferral == Deferral::Over || (repeats && self.aged);
         if t == clusters && gone && !self.types[t].asked_since && !aged {
             assert!(!unsent(listeners), "clusters go away before the listeners that may refer to them");
         }
@@ -206,10 +208,9 @@ impl Ghost {
     pub fn server_looks(&mut self, setup: &Made, store: &Store) {
         for (t, memory) in self.types.iter_mut().enumerate() {
             // A type with a response in flight has to wait.
-            let may_look = memory.out.is_none() && !memory.listed.iter().any(is_alias);
             let is_unwanted = |name: &ResourceName| !memory.server_wants(name, None);
             let has_all = || memory.delivered.keys().all(|name| store.content(setup, t, name).is_some());
-            if may_look && has_all() && memory.gone.iter().all(is_unwanted) {
+            if memory.out.is_none() && has_all() && memory.gone.iter().all(is_unwanted) {
                 memory.deferral = Deferral::None;
             }
         }
@@ -227,9 +228,7 @@ impl Ghost {
             memory.silent.insert(name.clone(), false);
             memory.gone.insert(name.clone());
             memory.doubted.remove(name);
-            // An alias may have left a resource that the client was not sent.
-            let by_alias = memory.listed.iter().any(is_alias);
-            let may_have = memory.delivered.contains_key(name) || memory.server_wants(name, None) || by_alias;
+            let may_have = memory.delivered.contains_key(name) || memory.server_wants(name, None);
             if memory.deferral == Deferral::None && may_have {
                 memory.deferral = Deferral::Waits;
             }
