@@ -256,6 +256,27 @@ mod tests {
     }
 
     #[test]
+    fn delta_a_resource_accepted_without_a_stream_is_claimed_by_the_next_one() {
+        let mut client = client::<Delta>(&["a", "b"]);
+        _ = client.poll_transmit().expect("the first request");
+        client.handle_response(NOW, delta("1", &["a", "b"], &[])).expect("a response");
+        let Some(Action::Apply(update)) = client.poll_action() else { panic!("no update") };
+        client.handle_close();
+        client.resources_mut(&of_type()).unsubscribe(["b"]);
+        client.handle_open();
+        _ = client.poll_transmit().expect("a first request, without `b`");
+        client.resources_mut(&of_type()).subscribe([WILDCARD]).expect("names");
+        client.handle_close();
+        client.handle_verdict(NOW, update.accept()).expect("it is out");
+        assert_eq!(client.check_invariants(), Ok(()));
+        assert!(!client.wants_new_stream(), "the next stream claims both");
+        client.handle_open();
+        assert!(!client.wants_new_stream());
+        let first = client.poll_transmit().expect("a first request").request;
+        assert_eq!(first.initial_versions, [("a", "1"), ("b", "")].into());
+    }
+
+    #[test]
     fn delta_a_resource_accepted_late_and_requested_by_name_needs_no_new_stream() {
         for (others, is_held) in [(&["b"][..], true), (&[], false)] {
             let mut client = client::<Delta>(&["a", "b"]);
