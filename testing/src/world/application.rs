@@ -141,10 +141,16 @@ impl<V: Both> Pair<V> {
         let by_name: Vec<&ResourceName> = setup.names.iter().filter(|other| app.is_by(name, other)).collect();
         app.wanted.remove(name);
         app.missing.remove(name);
-        app.linked.remove(name);
-        app.lost.remove(name);
+        let bound = [app.linked.remove(name), app.lost.remove(name)];
         self.ghost.mentions(t, name);
-        let unwanted: Vec<&ResourceName> = by_name.into_iter().filter(|other| !app.keeps(other)).collect();
+        // A resource that waits to be removed with another alias stays until then, unless it arrived by this one.
+        let leaves = |other: &ResourceName| {
+            let arrives = app.judging.as_ref().is_some_and(|update| update.resource(other.as_str()).is_some());
+            let arrived = arrives || bound.iter().flatten().any(|bound| bound == other);
+            is_alias(name) && !arrived && app.lost.values().any(|lost| lost == other)
+        };
+        let unwanted: Vec<&ResourceName> =
+            by_name.into_iter().filter(|other| !app.keeps(other) && !leaves(other)).collect();
         for unwanted in unwanted {
             app.left.insert(unwanted.clone());
             let rejected = app.rejected.get(unwanted).copied();
