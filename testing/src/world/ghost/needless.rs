@@ -28,9 +28,10 @@ impl Memory {
     /// Checks that a response says something new: a removal is repeated only in the answer to a request, or after a
     /// change.
     pub(super) fn check_news<V: Both>(&mut self, setup: &Made, response: &Response) {
-        // The former targets of an alias may follow in further portions, and the endpoints of a cluster are sent again.
-        let in_portions = setup.response_limit.is_some() && setup.names.iter().any(is_alias);
-        let answers = self.asked_since || in_portions || setup.types.len() > 1;
+        // The former targets of an alias may follow in further portions, or once more if they were claimed; and the
+        // endpoints of a cluster are sent again.
+        let by_alias = (setup.response_limit.is_some() || self.claimed) && setup.names.iter().any(is_alias);
+        let answers = self.asked_since || by_alias || setup.types.len() > 1;
         let exempt = answers || setup.limit.is_some() || setup.is_forgetful();
         for name in &response.removed {
             let is_new = self.told_gone.insert(name.clone());
