@@ -290,8 +290,8 @@ impl<T: Clone> Subscription<T> {
             let Self { holdings, announced, failures, .. } = self;
             // No version covers an error of the server. A resource that was rejected before is gone.
             let is_complete = |name: &ResourceName| {
-                let by_server = |failure: &Failure| failure.cause == Cause::Server;
-                announced.is_confirmed(name.as_str()) && !failures.get(name).is_some_and(by_server)
+                announced.is_confirmed(name.as_str())
+                    && failures.get(name).is_none_or(|failure| failure.cause != Cause::Server)
             };
             if out.has_all {
                 holdings.complete_names(is_complete);

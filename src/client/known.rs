@@ -99,7 +99,7 @@ impl<T> Subscription<T> {
 mod tests {
     use core::time::Duration;
 
-    use super::super::{Action, Client, Config, Variant};
+    use super::super::{Action, Client, Config, Update, Variant};
     use super::*;
     use crate::message::{Any, Node, Resource, delta, sotw};
     use crate::{Delta, Sotw, TypeUrl, type_url};
@@ -230,20 +230,26 @@ mod tests {
         assert_eq!(say(&mut client, times_out), list(&["a", "b"], Some(2)));
     }
 
-    #[test]
-    fn delta_a_resource_accepted_late_and_not_claimed_needs_a_new_stream() {
+    /// Returns a client on a second stream, its first request there, and the update of the stream before, which has `a`
+    /// and `b`. The client was unsubscribed from `b` between the two.
+    fn unsubscribed_between_streams() -> (Client<Delta>, delta::Request, Update) {
         let mut client = client::<Delta>(&["a", "b"]);
-        let drain = |client: &mut Client<Delta>| core::iter::from_fn(|| client.poll_transmit()).count();
-        drain(&mut client);
+        _ = client.poll_transmit().expect("the first request");
         client.handle_response(NOW, delta("1", &["a", "b"], &[])).expect("a response");
         let Some(Action::Apply(update)) = client.poll_action() else { panic!("no update") };
         client.handle_close();
         client.resources_mut(&of_type()).unsubscribe(["b"]);
         client.handle_open();
         let first = client.poll_transmit().expect("a first request").request;
+        (client, first, update)
+    }
+
+    #[test]
+    fn delta_a_resource_accepted_late_and_not_claimed_needs_a_new_stream() {
+        let (mut client, first, update) = unsubscribed_between_streams();
         assert_eq!(first.initial_versions.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["a"]);
         client.resources_mut(&of_type()).subscribe([WILDCARD]).expect("names");
-        drain(&mut client);
+        while client.poll_transmit().is_some() {}
         // `a` is subscribed to by name, and was claimed; of `b` this server knows nothing.
         client.handle_verdict(NOW, update.accept()).expect("it is out");
         assert_eq!(client.check_invariants(), Ok(()));
@@ -257,14 +263,7 @@ mod tests {
 
     #[test]
     fn delta_a_resource_accepted_without_a_stream_is_claimed_by_the_next_one() {
-        let mut client = client::<Delta>(&["a", "b"]);
-        _ = client.poll_transmit().expect("the first request");
-        client.handle_response(NOW, delta("1", &["a", "b"], &[])).expect("a response");
-        let Some(Action::Apply(update)) = client.poll_action() else { panic!("no update") };
-        client.handle_close();
-        client.resources_mut(&of_type()).unsubscribe(["b"]);
-        client.handle_open();
-        _ = client.poll_transmit().expect("a first request, without `b`");
+        let (mut client, _, update) = unsubscribed_between_streams();
         client.resources_mut(&of_type()).subscribe([WILDCARD]).expect("names");
         client.handle_close();
         client.handle_verdict(NOW, update.accept()).expect("it is out");
@@ -279,14 +278,7 @@ mod tests {
     #[test]
     fn delta_a_resource_accepted_late_and_requested_by_name_needs_no_new_stream() {
         for (others, is_held) in [(&["b"][..], true), (&[], false)] {
-            let mut client = client::<Delta>(&["a", "b"]);
-            _ = client.poll_transmit().expect("the first request");
-            client.handle_response(NOW, delta("1", &["a", "b"], &[])).expect("a response");
-            let Some(Action::Apply(update)) = client.poll_action() else { panic!("no update") };
-            client.handle_close();
-            client.resources_mut(&of_type()).unsubscribe(["b"]);
-            client.handle_open();
-            _ = client.poll_transmit().expect("a first request");
+            let (mut client, _, update) = unsubscribed_between_streams();
             client.resources_mut(&of_type()).subscribe(others.iter().copied()).expect("names");
             client.handle_verdict(NOW, update.accept()).expect("it is out");
             assert_eq!(client.resources(&of_type()).state("b").is_some(), is_held);

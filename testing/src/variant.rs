@@ -130,10 +130,7 @@ impl Both for Sotw {
             sotw::Item::Wrapped(wrapped) => Some((wrapped.name.clone(), content(wrapped.body.as_ref()?))),
             sotw::Item::Malformed => panic!("nobody says this"),
         };
-        let beats = response.resources.iter().filter_map(|item| match item {
-            sotw::Item::Wrapped(wrapped) if wrapped.body.is_none() => Some(wrapped),
-            _ => None,
-        });
+        let beats = response.resources.iter().filter_map(beat);
         Response {
             type_url: response.type_url.clone(),
             nonce: response.nonce.clone(),
@@ -176,7 +173,7 @@ impl Both for Sotw {
     }
 
     fn forget_beats(response: &mut sotw::Response) {
-        response.resources.retain(|item| !is_beat(item));
+        response.resources.retain(|item| beat(item).is_none());
     }
 
     fn fill_beats(response: &mut sotw::Response) {
@@ -203,8 +200,12 @@ fn item_name(item: &sotw::Item) -> ResourceName {
     }
 }
 
-fn is_beat(item: &sotw::Item) -> bool {
-    matches!(item, sotw::Item::Wrapped(wrapped) if wrapped.body.is_none())
+/// Returns the heartbeat that an item is.
+fn beat(item: &sotw::Item) -> Option<&Resource> {
+    match item {
+        sotw::Item::Wrapped(wrapped) if wrapped.body.is_none() => Some(wrapped),
+        _ => None,
+    }
 }
 
 /// Adds content to a heartbeat.

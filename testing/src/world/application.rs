@@ -65,8 +65,10 @@ impl Application {
     fn is_by(&self, wanted: &ResourceName, name: &ResourceName) -> bool {
         let judged = self.judging.as_ref().and_then(|update| update.resource(name.as_str()));
         let content = judged.and_then(|resource| resource.body().last().copied());
-        // A client can tell what an alias stands for if a resource arrived by it, and the application did not lose it.
-        let arrived = judged.is_some() || self.rejected.contains_key(name);
+        // A client can tell what an alias stands for if a resource arrived by it, and the application did not lose it. A
+        // rejected resource that waits to be removed with another alias did not arrive by this one.
+        let waits = || self.lost.values().any(|lost| lost == name);
+        let arrived = judged.is_some() || (self.rejected.contains_key(name) && !waits());
         (stands_for(wanted, name, content) && (arrived || !is_alias(wanted)))
             || [&self.linked, &self.lost].iter().any(|links| links.get(wanted) == Some(name))
     }
@@ -141,16 +143,10 @@ impl<V: Both> Pair<V> {
         let by_name: Vec<&ResourceName> = setup.names.iter().filter(|other| app.is_by(name, other)).collect();
         app.wanted.remove(name);
         app.missing.remove(name);
-        let bound = [app.linked.remove(name), app.lost.remove(name)];
+        app.linked.remove(name);
+        app.lost.remove(name);
         self.ghost.mentions(t, name);
-        // A resource that waits to be removed with another alias stays until then, unless it arrived by this one.
-        let leaves = |other: &ResourceName| {
-            let arrives = app.judging.as_ref().is_some_and(|update| update.resource(other.as_str()).is_some());
-            let arrived = arrives || bound.iter().flatten().any(|bound| bound == other);
-            is_alias(name) && !arrived && app.lost.values().any(|lost| lost == other)
-        };
-        let unwanted: Vec<&ResourceName> =
-            by_name.into_iter().filter(|other| !app.keeps(other) && !leaves(other)).collect();
+        let unwanted: Vec<&ResourceName> = by_name.into_iter().filter(|other| !app.keeps(other)).collect();
         for unwanted in unwanted {
             app.left.insert(unwanted.clone());
             let rejected = app.rejected.get(unwanted).copied();

@@ -263,15 +263,13 @@ impl<V: Both> Faulty<V> {
         let first = !std::mem::replace(&mut self.rejected, true);
         match bug {
             Bug::NoEmptyAnswer => {
-                let said = V::response(response);
-                return !said.resources.is_empty() || !said.removed.is_empty();
+                return has_content::<V>(response);
             }
             Bug::NoWarmingResend | Bug::NotSentAgain => {
                 let said: BTreeMap<ResourceName, u8> = V::response(response).resources.into_iter().collect();
                 V::keep(response, &mut |name| self.sent.get(name) != said.get(name));
                 self.sent.extend(said);
-                let said = V::response(response);
-                return !said.resources.is_empty() || !said.removed.is_empty() || bug == Bug::NotSentAgain;
+                return bug == Bug::NotSentAgain || has_content::<V>(response);
             }
             Bug::PartOfFullState => {
                 let said: BTreeMap<ResourceName, u8> = V::response(response).resources.into_iter().collect();
@@ -280,8 +278,7 @@ impl<V: Both> Faulty<V> {
             }
             Bug::SaysNoBeats if !V::response(response).beats.is_empty() => {
                 V::forget_beats(response);
-                let said = V::response(response);
-                return !said.resources.is_empty() || !said.removed.is_empty();
+                return has_content::<V>(response);
             }
             Bug::SaysNoErrors => V::forget_errors(response),
             Bug::RepeatsRemovals => {
@@ -312,6 +309,12 @@ impl<V: Both> Faulty<V> {
             _ => *self = Self::default(),
         }
     }
+}
+
+/// Returns whether a response has a resource or a removal.
+fn has_content<V: Both>(response: &V::Response) -> bool {
+    let said = V::response(response);
+    !said.resources.is_empty() || !said.removed.is_empty()
 }
 
 impl<V: Both> Relabel for Faulty<V> {

@@ -107,7 +107,7 @@ impl Ghost {
         memory.lapsed.retain(|name| !has(name));
         memory.silent.retain(|name, sent| !*sent || (!has(name) && !response.beats.contains_key(name)));
         if !response.beats.is_empty() {
-            memory.beats.push_back(Beats { nonce: response.nonce.clone(), beats: response.beats });
+            memory.beats.push_back(Beats { nonce: response.nonce.clone(), resources: response.beats });
         }
         memory.read = Some(response.nonce);
     }
@@ -126,7 +126,7 @@ impl Ghost {
         let beats = memory.beats.iter_mut().find(|beats| beats.nonce == *nonce).expect("there is no fault");
         for fault in faults {
             let name = fault.name.as_ref().expect("a name");
-            let (version, _) = beats.beats.get(name).expect("a heartbeat of it");
+            let (version, _) = beats.resources.get(name).expect("a heartbeat of it");
             let held = app.applied.get(name).map(|&content| version_of(setup, name, content));
             let lives = if V::LISTS { memory.accepted.contains(version) } else { held.as_ref() == Some(version) };
             assert!(held.is_none() || !lives, "{name} lives on, and that is rejected");
@@ -135,7 +135,7 @@ impl Ghost {
                 // twice, and then with a later heartbeat.
                 memory.lapsed.insert(name.clone());
             }
-            beats.beats.remove(name);
+            beats.resources.remove(name);
         }
         faults.iter().filter_map(|fault| fault.name.as_ref()).for_each(|name| memory.mention(name));
         memory.faulty.insert(nonce.clone());
@@ -152,10 +152,10 @@ impl Ghost {
             if waits {
                 return;
             }
-            let Some(Beats { beats, .. }) = beats.pop_front().filter(|_| setup.tells_ttls()) else { return };
+            let Some(Beats { resources, .. }) = beats.pop_front().filter(|_| setup.tells_ttls()) else { return };
             // After an unsubscription and a new subscription of a name, the client ignores the name's updates until it
             // has sent the subscription, including heartbeats.
-            for (name, (version, ttl)) in beats {
+            for (name, (version, ttl)) in resources {
                 let held = app.applied.get(&name).map(|&content| version_of(setup, &name, content));
                 if held.is_some_and(|held| V::LISTS || held == version) {
                     // C-TTL-05: a heartbeat may change the TTL.
@@ -170,7 +170,7 @@ impl Ghost {
         let t = self.types.iter().position(|memory| memory.beats.iter().any(|beats| beats.nonce == *update.nonce()));
         let beats = t.and_then(|t| self.types[t].beats.iter().find(|beats| beats.nonce == *update.nonce()));
         for resource in update.resources() {
-            let beaten = beats.is_some_and(|beats| beats.beats.contains_key(resource.name()));
+            let beaten = beats.is_some_and(|beats| beats.resources.contains_key(resource.name()));
             assert!(!beaten, "{} lives on, and that is no content", resource.name());
             let content = resource.body().last().copied();
             assert!(app.wants(resource.name(), content), "{} is not wanted", resource.name());

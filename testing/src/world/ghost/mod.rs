@@ -40,7 +40,6 @@ struct Memory {
     /// Resources that expired on this stream without a later update: the server does not know about the expiry. Also
     /// lost resources of which the client read a heartbeat while its requests were late.
     lapsed: BTreeSet<ResourceName>,
-
     /// The names that the requests subscribe to.
     requested: BTreeSet<ResourceName>,
     /// The names that all requests of the stream subscribe to (SotW).
@@ -135,7 +134,7 @@ struct Rejected {
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct Beats {
     nonce: Nonce,
-    beats: BTreeMap<ResourceName, (Version, Option<Duration>)>,
+    resources: BTreeMap<ResourceName, (Version, Option<Duration>)>,
 }
 
 /// Optional parts of a server's response.
@@ -207,7 +206,7 @@ impl Ghost {
             if memory.deferral == Deferral::Waits && !passed.is_zero() {
                 memory.deferral = Deferral::Over;
             }
-            memory.mentioned.insert(xds_machine::WILDCARD.into());
+            memory.may_repeat(); // a time-out may ask once more
         }
     }
 

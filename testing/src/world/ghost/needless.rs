@@ -25,6 +25,11 @@ impl Memory {
         self.claimable = None;
     }
 
+    /// Records that a list may be repeated. The wildcard stands for that among the mentioned names.
+    pub(super) fn may_repeat(&mut self) {
+        self.mentioned.insert(WILDCARD.into());
+    }
+
     /// Checks that a response says something new: a removal is repeated only in the answer to a request, or after a
     /// change.
     pub(super) fn check_news<V: Both>(&mut self, setup: &Made, response: &Response) {
@@ -67,7 +72,7 @@ impl Memory {
         }
         // The names in a NACK may be ignored.
         if intent == Intent::Nack {
-            self.mentioned.insert(WILDCARD.into());
+            self.may_repeat();
         } else if differs {
             self.mentioned.clear();
         }
