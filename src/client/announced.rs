@@ -10,6 +10,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::ensure::ensure;
+use crate::globs::is_member;
 use crate::name::{ResourceName, WILDCARD};
 
 /// How often a newer response causes a name to be relisted, before only a time-out does ([design rule
@@ -328,15 +329,24 @@ impl Announced {
 
     /// Returns the names that a delta request subscribes to and unsubscribes from. The wildcard is announced before the
     /// names that it takes over ([design rule 12](crate::manual::rules#rule-12)); a returning name is unsubscribed now
-    /// and subscribed to in the next request ([design rule 3](crate::manual::rules#rule-3)).
+    /// and subscribed to in the next request ([design rule 3](crate::manual::rules#rule-3)), and so is a collection
+    /// before the names that it takes over: between the requests, the server would forget what it sent for these.
     pub(super) fn take_changes(&mut self) -> (Vec<ResourceName>, Vec<ResourceName>) {
         let leaves = |state: &State| matches!(state, State::Leaving | State::Returning);
         if self.states.get(WILDCARD) == Some(&State::New) && self.states.values().any(leaves) {
             return (self.states.remove_entry(WILDCARD).into_iter().map(|(name, _)| name).collect(), Vec::new());
         }
         let (mut subscribe, mut again, mut unsubscribe) = (Vec::new(), Vec::new(), Vec::new());
+        let many = self
+            .states
+            .iter()
+            .filter(|(name, state)| **state == State::Returning && (name.is_wildcard() || name.is_glob()));
+        let many: Vec<ResourceName> = many.map(|(name, _)| name.clone()).collect();
+        let waits =
+            |name: &ResourceName| many.iter().any(|many| many.is_wildcard() || is_member(many.as_str(), name.as_str()));
         self.states.retain(|name, state| {
             match state {
+                State::Leaving if waits(name) => return true,
                 State::New => subscribe.push(name.clone()),
                 State::Again => again.push(name.clone()),
                 State::Leaving | State::Returning => unsubscribe.push(name.clone()),

@@ -215,13 +215,14 @@ impl<T: Clone> Subscription<T> {
     }
 
     /// Applies heartbeats, which renew the TTL (C-TTL-02, C-TTL-03) and do nothing else. A heartbeat with a version
-    /// that is not held is a resource without content.
+    /// that is not held is a resource without content, and a fault unless the server sent it for an earlier
+    /// subscription (C-DELTA-17).
     fn apply_heartbeats<V: Protocol<StreamState = T>>(&mut self, now: Instant, incoming: &mut Incoming) {
         for heartbeat in core::mem::take(&mut incoming.heartbeats) {
             let matches = |held: &Held| V::heartbeat_matches(self, held, &heartbeat, incoming.resources.version());
             if self.holdings.held().get(&heartbeat.name).is_some_and(matches) {
                 self.holdings.renew(&heartbeat.name, heartbeat.ttl.map(|ttl| now + ttl));
-            } else {
+            } else if self.is_announced(heartbeat.name.as_str()) {
                 incoming.fault(Some(heartbeat.name), "no content, and no heartbeat of what is held");
             }
         }

@@ -184,11 +184,6 @@ impl InFlight {
             || self.out.as_ref().is_some_and(|out| out.offer.resources.have(name))
     }
 
-    /// Returns whether the pending update removes resources.
-    pub(super) fn removes(&self) -> bool {
-        self.out.as_ref().is_some_and(|out| !out.offer.removed.is_empty())
-    }
-
     /// Returns whether no update is pending or blocked, so that a type without subscribed names has no state to keep.
     pub(super) fn is_idle(&self) -> bool {
         self.out.is_none() && !self.blocked

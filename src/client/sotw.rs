@@ -415,8 +415,8 @@ impl Subscription<StreamState> {
     /// is missing ([design rule 13](crate::manual::rules#rule-13)): a server that skips what the client has would never
     /// send a missing resource.
     fn version_to_claim(&self) -> Version {
-        // A pending update must not remove resources either.
-        let claim = self.announced.asked() || (!self.in_flight.removes() && self.holdings.is_complete());
+        // Nor would a server that has gone back to this version replace a pending update, which may still be accepted.
+        let claim = self.announced.asked() || (self.in_flight.out().is_none() && self.holdings.is_complete());
         if claim { self.holdings.version().clone() } else { Version::default() }
     }
 
@@ -428,7 +428,7 @@ impl Subscription<StreamState> {
         if holdings.names().len() == left_out && !may_be_empty(stream_state, under) {
             // design rule 12: an empty list would still mean everything; sending a name first ends that.
             stream_state.stand_in = true;
-            stream_state.stand_ins += 1;
+            stream_state.stand_ins += u8::from(under == serial); // a server may ignore the others
             stream_state.start = Start::Legacy { named: Some(under) };
             return (Vec::from([WILDCARD.into()]), Asked::These(Vec::new()));
         }

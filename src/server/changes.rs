@@ -111,7 +111,7 @@ pub(super) fn has_removal<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &
 }
 
 /// Returns whether there is an orphan: a resource that the client has by an alias, that changed, and that no name
-/// subscribes to any more. If removals of orphans had no room, unchanged resources count too.
+/// subscribes to any more. If removals of orphans are still to be sent, unchanged resources count too.
 #[inline(never)]
 pub(super) fn has_orphan<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &View) -> bool {
     let mut changed = BTreeSet::new();
@@ -138,8 +138,8 @@ pub(super) fn orphans<S: Source>(
     touched.into_iter().filter(|name| is_orphan(of, wanted, view, name)).cloned().collect()
 }
 
-/// Adds the changed resources that the client has by an alias, or all of these if removals had no room. Iterates over
-/// the smaller of the changes and the aliases.
+/// Adds the changed resources that the client has by an alias, or all of these if removals are still to be sent.
+/// Iterates over the smaller of the changes and the aliases.
 fn add_changed<'a, S: Source>(of: OfType<'a, S>, wanted: &Wanted, view: &'a View, to: &mut BTreeSet<&'a ResourceName>) {
     let (Some(sent_to), aliases) = (view.sent_to(), view.aliases()) else { return };
     match of.removals(view.removals_sent_to()) {
@@ -157,11 +157,13 @@ pub(super) fn is_orphan<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &Vi
         return false;
     }
     let entry = of.get(name);
-    // An alias with an unknown target may still stand for this resource.
-    let may_stand = |alias: &&ResourceName| wanted.names().contains(*alias) && of.get(alias).state == State::Unknown;
+    // An alias with an unknown target may still stand for this resource, or may come back to it.
+    let may_stand = |alias: &ResourceName| wanted.names().contains(alias) && of.get(alias).state == State::Unknown;
     match entry.state {
-        State::Present(resource) if resource.name() == name => !wanted.wants(of, resource),
-        State::Unknown => !view.aliases().of(name).any(|alias| may_stand(&alias)),
+        State::Present(resource) if resource.name() == name => {
+            !wanted.wants(of, resource) && !resource.aliases().iter().any(may_stand)
+        }
+        State::Unknown => !view.aliases().of(name).any(may_stand),
         State::Present(_) | State::Absent => true,
     }
 }

@@ -16,6 +16,7 @@ use super::wanted::Wanted;
 use crate::ensure::ensure;
 use crate::message::delta::Versions;
 use crate::name::{ResourceName, Version};
+use crate::revision::Revision;
 use crate::xdstp::Parts;
 
 /// Claimed versions. They are compared with the store when it is first read; from then on the view describes the
@@ -120,7 +121,7 @@ impl Claims {
         let aliases = wanted.names().iter().filter(|_| wanted.aliases());
         let former_of = |alias| of.former_targets(alias).iter().map(move |name| (name, alias));
         let former: BTreeSet<(&ResourceName, &ResourceName)> = aliases.flat_map(former_of).collect();
-        let mut unwanted = Vec::new();
+        let (mut unwanted, mut unknown) = (Vec::new(), Vec::new());
         let mut current = Vec::with_capacity(versions.len());
         of.get_each(versions.iter().chain(doubted), |name, version, entry| {
             let mut version = version;
@@ -147,13 +148,17 @@ impl Claims {
                 State::Absent if not_found == *version => _ = names.remove(name),
                 State::Absent if wanted.covers(name) => _ = self.gone.insert(name.into()),
                 // An unknown resource may turn out to be absent, too.
-                State::Unknown if wanted.covers(name) => {}
+                State::Unknown if wanted.covers(name) => unknown.push(name.into()),
                 State::Absent | State::Unknown => unwanted.push(name.into()),
                 State::Present(_) => {}
             }
         });
+        if !unknown.is_empty() {
+            self.bind_to_unknown(of, wanted, view, &unknown, limit); // what covers these may be unsubscribed
+        }
         if !unwanted.is_empty() {
             self.bind_to_unknown(of, wanted, view, &unwanted, limit);
+            self.bind_to_forgotten(of, wanted, view, &unwanted);
             self.unwanted.extend(unwanted);
         }
         if self.all_doubted { None } else { note_current(of, wanted, view, current, limited) }
@@ -217,6 +222,22 @@ impl Claims {
         }
         let is_gone = |name: &&ResourceName| of.get(name).state == State::Absent;
         self.gone.extend(names.iter().filter(is_gone).cloned());
+    }
+
+    /// Notes that the client may have these claimed resources by an alias that the source has forgotten, because nothing
+    /// else covers them: otherwise such a claim is ignored (S-DELTA-09). Any subscribed name stands for that alias.
+    #[inline(never)]
+    fn bind_to_forgotten<S: Source>(
+        &mut self,
+        of: OfType<'_, S>,
+        wanted: &Wanted,
+        view: &mut View,
+        names: &[ResourceName],
+    ) {
+        let alias = wanted.names().iter().find(|name| wanted.aliases() && !name.is_glob());
+        let Some(alias) = alias.filter(|_| of.removals(Revision::default()).is_none()) else { return };
+        view.change_aliases(|aliases| names.iter().for_each(|name| aliases.insert(alias, name)));
+        self.gone.extend(names.iter().cloned());
     }
 
     /// Returns the names to announce as removed if they do not exist, or no name subscribes to them.

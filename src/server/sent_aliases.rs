@@ -16,7 +16,8 @@ pub(super) struct SentAliases {
     resources: BTreeSet<(ResourceName, ResourceName)>,
     /// The same pairs, the resource first.
     aliases: BTreeSet<(ResourceName, ResourceName)>,
-    /// Whether a response had no room to remove resources that no name subscribes to: any pair may have one of these.
+    /// Whether removals of resources that no name subscribes to had no room, or were deferred: any pair may have one of
+    /// these.
     unsent: bool,
 }
 
@@ -32,12 +33,12 @@ impl SentAliases {
         self.resources.len()
     }
 
-    /// Returns whether a response had no room for removals.
+    /// Returns whether removals had no room or were deferred.
     pub(super) fn has_unsent(&self) -> bool {
         self.unsent
     }
 
-    /// Notes whether a response had no room for removals.
+    /// Notes whether removals had no room or were deferred.
     pub(super) fn set_unsent(&mut self, unsent: bool) {
         self.unsent = unsent && !self.is_empty();
     }

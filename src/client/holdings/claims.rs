@@ -67,7 +67,11 @@ impl Holdings {
     /// that is newer.
     pub(in crate::client) fn is_complete(&self) -> bool {
         let is_held = |name| self.held.get(name).is_some_and(|held| held.claimed);
-        !self.partly_newer && self.subscribed.iter().all(|(name, entry)| entry.complete || is_held(name))
+        // A resource that only a wildcard or collection covers may be unclaimed, after an error for example.
+        let all_claimed = || self.held.values().all(|held| held.claimed);
+        !self.partly_newer
+            && self.subscribed.iter().all(|(name, entry)| entry.complete || is_held(name))
+            && (!self.mixed || all_claimed())
     }
 
     /// Returns the names whose absence has a version of its own, each with that version.

@@ -100,8 +100,8 @@ pub(super) fn add_removals<S: Source>(
 }
 
 /// Adds removals of resources that the client has by an alias and that no name subscribes to any more, as far as there
-/// is room. The rest is found again with the next changes, and waits for other types as they do. With `defer`, a
-/// resource that no longer exists is deferred like any other removal, and is found again by that.
+/// is room. With `defer`, a resource that no longer exists is deferred like any other removal. The rest is found again
+/// with the next changes, and waits for other types as they do.
 pub(super) fn add_orphans<S: Source>(subscription: &mut Subscription, source: &S, defer: bool, draft: &mut Draft) {
     let Subscription { resource_type, wanted, view, .. } = subscription;
     if view.aliases().is_empty() {
@@ -113,7 +113,7 @@ pub(super) fn add_orphans<S: Source>(subscription: &mut Subscription, source: &S
     draft.removed.iter().for_each(|removed| _ = orphans.remove(removed));
     for name in &orphans {
         if defer && view.sent_to().is_some() && of.get(name).state == State::Absent {
-            (draft.defers, draft.removals) = (true, Reach::Nowhere);
+            (draft.defers, unsent) = (true, true); // the positions may be beyond it
         } else {
             unsent |= !draft.remove(name);
         }

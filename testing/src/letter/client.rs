@@ -274,7 +274,8 @@ impl OfType {
                     self.held.insert(name, Held { content, version, aliases, until: until(ttl) });
                 }
                 None => {
-                    self.held.get_mut(&name).into_iter().for_each(|held| held.until = until(ttl));
+                    let held = self.held.get_mut(&name).filter(|held| !self.delta || held.version == version);
+                    held.into_iter().for_each(|held| held.until = until(ttl));
                 }
             }
         }

@@ -35,6 +35,8 @@ pub(super) struct Stream {
     version: Version,
     accepted: Version,
     beat: Option<Instant>,
+    /// Resources that were sent and are unknown: they get no heartbeats.
+    unknown: Names,
 }
 
 struct Sent {
@@ -60,6 +62,7 @@ impl Stream {
             version: Version::default(),
             accepted: Version::default(),
             beat: None,
+            unknown: Names::new(),
         }
     }
 
@@ -85,7 +88,8 @@ impl Stream {
                 sent.version = Version::default();
             }
         }
-        self.errors.retain(|name, _| !again.contains(name) && wanted.contains(name));
+        let covered = |name: &ResourceName| wanted.iter().any(|wish| covers(wish, name));
+        self.errors.retain(|name, _| !again.contains(name) && covered(name));
         self.reply |= first && !wanted.is_empty() || (!self.delta && !again.is_empty());
         self.owed.extend(again);
         self.owed.extend(ask.leave.iter().cloned());
@@ -131,17 +135,28 @@ impl Stream {
         let errors = self.new_errors(truth, full);
         let must =
             self.reply || !items.is_empty() || !errors.is_empty() || (!removed.is_empty() && (self.delta || full));
+        // The TTL of a resource runs while the resource is unknown, or has a form without a TTL that is not sent.
+        let mut back = self.unknown.iter().filter(|name| wanted.contains_key(*name));
+        let has = |name: &ResourceName| self.sent.contains_key(name);
+        let shortest = wanted.iter().filter(|(name, _)| has(name)).filter_map(|(_, there)| there.ttl).min();
+        let is_late = back.any(|name| wanted[name].ttl.is_some())
+            || shortest.is_some_and(|ttl| self.beat.is_none_or(|beat| beat > now + ttl / 3));
         if !must {
+            self.note_unknown(truth);
+            self.beat = if is_late { Some(now) } else { self.beat };
             return self.beats(now, truth);
         }
+        let mut part = false;
         if full || (!self.delta && mood % 4 == 0) {
             items = wanted.iter().map(|(name, there)| item(name, there)).collect();
         } else if mood % 8 == 1 && items.len() > 1 {
             items.truncate(1);
+            part = !self.delta;
         } else if mood % 8 == 2 {
             let again = wanted.iter().find(|(name, _)| !items.iter().any(|item| item.name == **name));
             items.extend(again.map(|(name, there)| item(name, there)));
         }
+        self.note_unknown(truth);
         self.reply = false;
         removed.iter().for_each(|name| _ = self.sent.remove(name));
         self.sent.retain(|name, _| !full || wanted.contains_key(name));
@@ -155,11 +170,19 @@ impl Stream {
         self.owed
             .retain(|name| !truth.known || matches!(truth.state(name), State::Unknown(_)) || truth.is_doubtful(name));
         self.version = self.version_of(truth);
+        if part {
+            self.version = format!("{}+", self.version).into(); // a client that claims it lacks the rest
+        }
         let shortest = wanted.values().filter_map(|there| there.ttl).min();
-        let next = shortest.map(|ttl| now + ttl / 3);
+        let next = shortest.map(|ttl| if is_late && !items.is_empty() { now } else { now + ttl / 3 });
         self.beat = self.beat.filter(|_| next.is_some()).map_or(next, |beat| next.map(|next| beat.min(next)));
         let removed = if self.delta { removed.into_iter().collect() } else { Vec::new() };
         Some(self.say(items, removed, errors))
+    }
+
+    fn note_unknown(&mut self, truth: &Truth) {
+        let unknown = self.sent.keys().filter(|name| matches!(truth.state(name), State::Unknown(_)));
+        self.unknown = unknown.cloned().collect();
     }
 
     /// Returns when the next heartbeats are due.
@@ -199,7 +222,9 @@ impl Stream {
             }
             _ => None,
         };
-        let errors: Vec<_> = self.asked.wanted.iter().filter_map(code).collect();
+        // Also of a name that only a wildcard or collection covers now.
+        let names: Names = self.asked.wanted.iter().chain(self.errors.keys()).cloned().collect();
+        let errors: Vec<_> = names.iter().filter_map(code).collect();
         let is_new = |(name, _): &(ResourceName, i32)| self.errors.get(name) != Some(&truth.touched(name));
         if full && errors.iter().any(is_new) { errors } else { errors.into_iter().filter(is_new).collect() }
     }

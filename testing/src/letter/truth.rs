@@ -106,6 +106,11 @@ impl Truth {
         self.former.iter().any(|(_, of)| of == name)
     }
 
+    /// Returns the number of resources that an alias ever stood for.
+    pub(super) fn targets(&self, alias: &ResourceName) -> usize {
+        self.former.iter().filter(|(of, _)| of == alias).count()
+    }
+
     /// Returns whether a resource ever had the alias.
     pub(super) fn was_asked_by(&self, alias: &ResourceName, name: &ResourceName) -> bool {
         self.former.contains(&(alias.clone(), name.clone()))

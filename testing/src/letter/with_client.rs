@@ -11,7 +11,7 @@ use xds_machine::{Code, Instant, Nonce, ResourceName, Version};
 use super::client::is_wanted;
 use super::server::Stream;
 use super::setup::{Setup, Step};
-use super::truth::{State, There, Truth};
+use super::truth::{State, There, Truth, covers};
 use super::walk::{Fault, Story, Walk, ensure};
 use super::wire::{Ask, Said, Variant, content_of, short};
 
@@ -19,7 +19,7 @@ type Names = BTreeSet<ResourceName>;
 
 mod judge;
 
-use self::judge::KNOWN_ALIASES_TAKEN_AWAY;
+use self::judge::{KNOWN_ACCEPTED_AFTER_LEAVING, KNOWN_ALIASES_TAKEN_AWAY, KNOWN_NAMES_BEHIND_RETURNING};
 pub(super) struct WithClient<V: Variant> {
     setup: Setup,
     now: Instant,
@@ -46,6 +46,14 @@ struct App {
     judging: VecDeque<Update>,
     rejected: BTreeMap<ResourceName, BTreeSet<Option<u8>>>,
     lapsed: Names,
+    /// Names that were unsubscribed on this stream: heartbeats of an earlier subscription may arrive.
+    left: Names,
+    /// Wildcards and collections that were unsubscribed and subscribed to again, and not sent since.
+    again: Names,
+    /// Wildcards and collections that were unsubscribed.
+    left_many: Names,
+    /// Resources with an error that was read on this stream, and that were unsubscribed since by some name.
+    erred: BTreeMap<ResourceName, bool>,
     /// Resources that arrived on this stream for an unsubscribed name; an alias of one may be, or may have been,
     /// subscribed to.
     raced: Names,
@@ -55,6 +63,8 @@ struct App {
     reads: VecDeque<(Nonce, Version, Option<bool>)>,
     nonce: Nonce,
     accepted: Version,
+    /// The versions of responses that may have been accepted, and whose ACKs were not sent before their stream ended.
+    unsent: BTreeSet<Version>,
 }
 
 struct Applied {
@@ -135,6 +145,8 @@ impl<V: Variant> WithClient<V> {
     fn subscribe(&mut self, t: usize, name: ResourceName) {
         if self.apps[t].wanted.len() < self.setup.limit && self.apps[t].wanted.insert(name.clone()) {
             self.story.tell(|| format!("app wants {name}"));
+            let app = &mut self.apps[t];
+            app.again.extend(app.left_many.take(&name));
             self.client.resources_mut(self.setup.url(t)).subscribe([name]).expect("a good name");
         }
     }
@@ -146,7 +158,25 @@ impl<V: Variant> WithClient<V> {
             self.client.resources_mut(self.setup.url(t)).unsubscribe([name.as_str()]);
             // The client decides which other possible targets of an alias it holds.
             let held = self.held(t);
-            self.apps[t].applied.retain(|name, _| held.contains(name));
+            let app = &mut self.apps[t];
+            if !KNOWN_NAMES_BEHIND_RETURNING && app.again.iter().any(|many| covers(many, name)) {
+                app.raced.insert(name.clone());
+            }
+            app.again.remove(name);
+            app.left_many.extend(self.setup.many.iter().find(|many| *many == name).cloned());
+            if !KNOWN_ACCEPTED_AFTER_LEAVING {
+                let out = app.judging.iter().flat_map(Update::resources).map(|resource| resource.name().clone());
+                app.raced.extend(out.filter(|resource| covers(name, resource)));
+            }
+            app.erred.iter_mut().for_each(|(erred, left)| *left |= covers(name, erred));
+            app.left.insert(name.clone());
+            // Of the responses in flight none is for a later subscription to the name.
+            let url = self.setup.url(t);
+            self.down
+                .iter_mut()
+                .filter(|(said, _)| said.type_url == *url)
+                .for_each(|(_, wanted)| _ = wanted.remove(name));
+            app.applied.retain(|name, _| held.contains(name));
         }
     }
 
@@ -211,8 +241,14 @@ impl<V: Variant> WithClient<V> {
                 }
                 Action::Rejected { type_url, nonce, faults } => {
                     // Only heartbeats of lost resources may be faulty.
-                    let app = &mut self.apps[self.setup.type_number(&type_url)];
-                    let lost = |name: &ResourceName| app.lapsed.contains(name) || app.rejected.contains_key(name);
+                    let t = self.setup.type_number(&type_url);
+                    let (app, truth) = (&mut self.apps[t], &self.truth[t]);
+                    let left = |name: &ResourceName| {
+                        app.left.iter().any(|left| covers(left, name) || truth.was_asked_by(left, name))
+                    };
+                    let lost = |name: &ResourceName| {
+                        app.lapsed.contains(name) || app.rejected.contains_key(name) || left(name)
+                    };
                     let excused = faults.iter().all(|fault| fault.name.as_ref().is_some_and(lost));
                     ensure(excused, "the client finds fault with what is right", || format!("{faults:?}"))?;
                     app.reads.iter_mut().filter(|read| read.0 == nonce).for_each(|read| read.2 = Some(true));
@@ -253,8 +289,13 @@ impl<V: Variant> WithClient<V> {
         self.greeted = false;
         for app in &mut self.apps {
             (app.asked, app.nonce) = (false, Nonce::default());
-            app.reads.clear();
+            let may_have = app.reads.drain(..).filter(|(.., rejected)| *rejected != Some(true));
+            app.unsent.extend(may_have.map(|(_, version, _)| version));
             app.raced.clear();
+            app.left.clear();
+            app.erred.clear();
+            app.again.clear();
+            app.left_many.clear();
         }
     }
 
@@ -272,6 +313,7 @@ impl<V: Variant> WithClient<V> {
         self.client.handle_sent(self.now, transmit.sent);
         let ask = V::ask(&transmit.request);
         self.story.tell(|| format!("  client: {ask}"));
+        self.apps[self.setup.type_number(&ask.type_url)].again.retain(|name| !ask.names.contains(name));
         self.check_request(&ask)?;
         self.up.push_back(ask);
         Ok(true)
@@ -291,7 +333,12 @@ impl<V: Variant> WithClient<V> {
         let say = |(stream, truth): (&mut Stream, &Truth)| {
             stream.poll(self.now, truth, mood).map(|said| (said, stream.asked.wanted.clone()))
         };
-        let Some((said, wanted)) = streams.find_map(say) else { return false };
+        let Some((said, mut wanted)) = streams.find_map(say) else { return false };
+        // A name that is unsubscribed, and subscribed to again, is another subscription by then.
+        wanted.retain(|name| self.apps[self.setup.type_number(&said.type_url)].wanted.contains(name));
+        for ask in self.up.iter().filter(|ask| ask.type_url == said.type_url) {
+            wanted.retain(|name| !ask.leave.contains(name) && (V::DELTA || ask.names.contains(name)));
+        }
         self.story.tell(|| format!("  server: {said}"));
         self.down.push_back((said, wanted));
         true
@@ -307,6 +354,7 @@ impl<V: Variant> WithClient<V> {
         let both: Names = app.wanted.intersection(&wanted).cloned().collect();
         let races = said.items.iter().filter(|item| !is_wanted(&both, &item.name, &item.aliases));
         app.raced.extend(races.map(|item| item.name.clone()));
+        app.erred.extend(said.errors.iter().map(|(name, _)| (name.clone(), false)));
         app.nonce = said.nonce.clone();
         app.reads.push_back((said.nonce.clone(), said.version.clone(), None));
         let taken = self.client.handle_response(self.now, V::to_response(&said));

@@ -41,7 +41,7 @@ struct View {
     asked: Asked,
     /// The resources sent to the client, each with its number of changes at that time.
     told: BTreeMap<ResourceName, (u8, u64)>,
-    /// For the resources sent to the client, the subscriptions known to both when the client read them.
+    /// For the resources sent to the client, the subscriptions known to both when the client read or claimed them.
     known: BTreeMap<ResourceName, BTreeSet<ResourceName>>,
     /// The resources that the client has from another stream.
     claimed: BTreeSet<ResourceName>,

@@ -17,13 +17,20 @@ use super::{View, WithServer};
 /// A resource that was sent for another name, and that the client keeps for an alias that the server has not yet
 /// received, or not with that name, is not removed when the alias moves: `+c; put c [x] -> {c}` crosses `-c +x`, and
 /// the client holds `c` as the target of `x`; `put c []; put b [x] -> {b}`: the client keeps `c`.
-/// `put a [x]; +* -> {a}; ACK; put a []; +x -*` leads to `removed=[x]`: the client keeps `a`.
+/// `put a [x]; +* -> {a}; ACK; put a []; +x -*` leads to `removed=[x]`: the client keeps `a`. And a client that claims
+/// `a` by its name: `put a [x]; +a has a; +x; -a; delete a` leads to `removed=[x]`. The same for an alias that is
+/// unsubscribed and subscribed to again.
 pub(super) const KNOWN_RACE_OF_ALIASES: bool = false;
 /// `put a/90s; +a -> {a}; NACK`, and 30 s later a heartbeat of `a`, which a client that rejected `a` does not have.
 const KNOWN_HEARTBEATS_OF_REJECTED: bool = false;
 /// `put a [x]; fail a; put c [x]; del c; +a` is silence: the error is lost when the alias goes back to unknown. And
 /// `put a [x]; fail a; put c [x]; doubt c; put a [x]; +x` is silence, though `x` is `a`.
 const KNOWN_ALIASES_OF_UNKNOWN: bool = false;
+
+/// The number of resources that an alias stood for and that the store remembers, beside the present one.
+const FORMER_TARGETS: usize = 4;
+/// A store with fewer tombstones than this forgets aliases during a walk.
+const FEW: usize = 100;
 
 impl<V: Variant> WithServer<V> {
     // At rest.
@@ -87,7 +94,14 @@ impl<V: Variant> WithServer<V> {
                     });
                     // The target of an alias is unknown if the alias belonged to an unknown resource.
                     let mut doubts = of.wanted.iter().filter(|wish| truth.was_asked_by(wish, name));
-                    let excused = is_rejected(&None) || !deletes || raced || doubts.any(|wish| truth.is_doubtful(wish));
+                    // The store remembers some former targets of an alias, as long as it remembers the alias.
+                    let forgets = |wish| truth.targets(wish) > FORMER_TARGETS || self.setup.tombstones < FEW;
+                    let mut aliases = of.wanted.iter().filter(|wish| truth.was_asked_by(wish, name));
+                    let excused = is_rejected(&None)
+                        || !deletes
+                        || raced
+                        || doubts.any(|wish| truth.is_doubtful(wish))
+                        || aliases.any(forgets);
                     ensure(has.is_none() || excused, "what is gone is held", || {
                         format!("{kind}: {name} is {:?}, held is {has:?}", truth.state(name))
                     })?;
@@ -133,7 +147,10 @@ impl<V: Variant> WithServer<V> {
             let again = view.told.insert(name.clone(), now) == Some(now);
             // With limited responses, a resource that changes before its turn may be sent twice; endpoints are sent
             // with their clusters; in SotW every resource of a full-state type is sent.
+            // A resource that gets an alias back is new to the subscribers of the alias.
+            let mut aliases = there.aliases.iter();
             let may = setup.response_limit.is_some()
+                || aliases.any(|alias| truth.targets(alias) > 1)
                 || setup.types.len() > 1
                 || (!V::DELTA && setup.types[t].is_full_state());
             ensure(may || !again, "what did not change is sent again", fault)?;
@@ -158,6 +175,7 @@ impl<V: Variant> WithServer<V> {
 
 impl View {
     pub(super) fn hear(&mut self, ask: &Ask, truth: &Truth, delta: bool, legacy: bool) {
+        let before = self.asked.wanted.clone();
         self.asked.hear(ask, delta, legacy);
         let rejected = self.out.remove(ask.nonce.as_str()).filter(|_| ask.error.is_some());
         let rejected = rejected.unwrap_or_default();
@@ -169,9 +187,19 @@ impl View {
             told.1 = if may { u64::MAX } else { told.1 };
         }
         self.told.retain(|name, _| !rejected.contains(name));
-        self.told.retain(|name, _| truth.is_wanted(&self.asked.wanted, name));
+        // An alias that moved away and back leaves the client with the resource; an unsubscribed name does not.
+        let left: Vec<&ResourceName> = before.difference(&self.asked.wanted).collect();
+        let is_left =
+            |name: &ResourceName| left.iter().any(|wish| covers(wish, name) || truth.was_asked_by(wish, name));
+        let wanted = &self.asked.wanted;
+        let may_have =
+            |name: &ResourceName| wanted.iter().any(|wish| covers(wish, name) || truth.was_asked_by(wish, name));
+        self.told.retain(|name, _| may_have(name) || !is_left(name));
+        // A name that is subscribed to again is another subscription.
+        self.known.values_mut().for_each(|known| known.retain(|name| !left.contains(&name)));
         self.claimed.extend(ask.claims.keys().cloned());
         for name in ask.claims.keys() {
+            self.known.insert(name.clone(), self.asked.wanted.clone());
             if let Some(there) = truth.there(name) {
                 self.told.insert(name.clone(), (there.content, u64::MAX));
             }
