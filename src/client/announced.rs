@@ -336,17 +336,19 @@ impl Announced {
         if self.states.get(WILDCARD) == Some(&State::New) && self.states.values().any(leaves) {
             return (self.states.remove_entry(WILDCARD).into_iter().map(|(name, _)| name).collect(), Vec::new());
         }
+        let returning = self.states.iter().filter(|(_, state)| **state == State::Returning).map(|(name, _)| name);
+        let many: Vec<ResourceName> = returning.filter(|name| name.is_wildcard() || name.is_glob()).cloned().collect();
+        let is_taken_over = |(name, state): (&ResourceName, &State)| {
+            let covers = |many: &ResourceName| many.is_wildcard() || is_member(many.as_str(), name.as_str());
+            *state == State::Leaving && many.iter().any(covers)
+        };
+        if self.states.iter().any(is_taken_over) {
+            many.iter().for_each(|name| _ = self.states.insert(name.clone(), State::New));
+            return (Vec::new(), many);
+        }
         let (mut subscribe, mut again, mut unsubscribe) = (Vec::new(), Vec::new(), Vec::new());
-        let many = self
-            .states
-            .iter()
-            .filter(|(name, state)| **state == State::Returning && (name.is_wildcard() || name.is_glob()));
-        let many: Vec<ResourceName> = many.map(|(name, _)| name.clone()).collect();
-        let waits =
-            |name: &ResourceName| many.iter().any(|many| many.is_wildcard() || is_member(many.as_str(), name.as_str()));
         self.states.retain(|name, state| {
             match state {
-                State::Leaving if waits(name) => return true,
                 State::New => subscribe.push(name.clone()),
                 State::Again => again.push(name.clone()),
                 State::Leaving | State::Returning => unsubscribe.push(name.clone()),
