@@ -329,8 +329,8 @@ impl Announced {
 
     /// Returns the names that a delta request subscribes to and unsubscribes from. The wildcard is announced before the
     /// names that it takes over ([design rule 12](crate::manual::rules#rule-12)); a returning name is unsubscribed now
-    /// and subscribed to in the next request ([design rule 3](crate::manual::rules#rule-3)), and so is a collection
-    /// before the names that it takes over: between the requests, the server would forget what it sent for these.
+    /// and subscribed to in the next request ([design rule 3](crate::manual::rules#rule-3)). So is a collection, alone,
+    /// before names that it takes over: between the requests, the server would forget what it sent for these.
     pub(super) fn take_changes(&mut self) -> (Vec<ResourceName>, Vec<ResourceName>) {
         let leaves = |state: &State| matches!(state, State::Leaving | State::Returning);
         if self.states.get(WILDCARD) == Some(&State::New) && self.states.values().any(leaves) {
@@ -338,13 +338,18 @@ impl Announced {
         }
         let returning = self.states.iter().filter(|(_, state)| **state == State::Returning).map(|(name, _)| name);
         let many: Vec<ResourceName> = returning.filter(|name| name.is_wildcard() || name.is_glob()).cloned().collect();
-        let is_taken_over = |(name, state): (&ResourceName, &State)| {
-            let covers = |many: &ResourceName| many.is_wildcard() || is_member(many.as_str(), name.as_str());
-            *state == State::Leaving && many.iter().any(covers)
+        let takes_over = |many: &ResourceName| {
+            let covers = |name: &ResourceName| many.is_wildcard() || is_member(many.as_str(), name.as_str());
+            let leaves = |(name, state): (&ResourceName, &State)| match state {
+                State::Leaving => covers(name),
+                State::Returning => name.is_glob() && many.is_wildcard(),
+                _ => false,
+            };
+            self.states.iter().any(leaves)
         };
-        if self.states.iter().any(is_taken_over) {
-            many.iter().for_each(|name| _ = self.states.insert(name.clone(), State::New));
-            return (Vec::new(), many);
+        if let Some(first) = many.into_iter().find(takes_over) {
+            self.states.insert(first.clone(), State::New);
+            return (Vec::new(), Vec::from([first]));
         }
         let (mut subscribe, mut again, mut unsubscribe) = (Vec::new(), Vec::new(), Vec::new());
         self.states.retain(|name, state| {

@@ -148,13 +148,14 @@ impl Claims {
                 State::Absent if not_found == *version => _ = names.remove(name),
                 State::Absent if wanted.covers(name) => _ = self.gone.insert(name.into()),
                 // An unknown resource may turn out to be absent, too.
+                State::Unknown if wanted.names().contains(name) => {}
                 State::Unknown if wanted.covers(name) => unknown.push(name.into()),
                 State::Absent | State::Unknown => unwanted.push(name.into()),
                 State::Present(_) => {}
             }
         });
         if !unknown.is_empty() {
-            self.bind_to_unknown(of, wanted, view, &unknown, limit); // what covers these may be unsubscribed
+            self.bind_to_unknown(of, wanted, view, &unknown, limit); // the wildcard may be unsubscribed
         }
         if !unwanted.is_empty() {
             self.bind_to_unknown(of, wanted, view, &unwanted, limit);

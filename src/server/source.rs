@@ -107,7 +107,8 @@ pub trait Source {
     fn changes(&self, type_url: &TypeUrl, since: Revision) -> impl Iterator<Item = Entry<'_>>;
 
     /// Returns the names that became absent after `since` and are absent, the latest first. `None` if the source does
-    /// not remember that far back.
+    /// not remember that far back. The aliases of a resource may be forgotten with its removal: resources that a client
+    /// claims and that no subscribed name covers are then removed from a client that may have them by an alias.
     fn removals(&self, type_url: &TypeUrl, since: Revision)
     -> Option<impl Iterator<Item = (&ResourceName, Entry<'_>)>>;
 

@@ -13,4 +13,4 @@ fn random_walks_with_naive_peers_find_no_fault() {
 }
 
 /// The seeds differ from those of a long run.
-const WALKS: u64 = 5_000;
+const WALKS: u64 = 50_000;

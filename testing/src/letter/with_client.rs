@@ -20,6 +20,7 @@ type Names = BTreeSet<ResourceName>;
 mod judge;
 
 use self::judge::{KNOWN_ACCEPTED_AFTER_LEAVING, KNOWN_ALIASES_TAKEN_AWAY, KNOWN_NAMES_BEHIND_RETURNING};
+
 pub(super) struct WithClient<V: Variant> {
     setup: Setup,
     now: Instant,

@@ -17,6 +17,7 @@ use super::wire::{Ask, Said, Variant, body};
 mod judge;
 
 use self::judge::KNOWN_RACE_OF_ALIASES;
+
 pub(super) struct WithServer<V: Variant> {
     setup: Setup,
     config: Config,
