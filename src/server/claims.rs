@@ -40,6 +40,9 @@ pub(super) struct Claims {
     /// Names that were subscribed while a response was in flight: if such a name is an alias, the client may have a
     /// resource of that response by it.
     late: BTreeSet<ResourceName>,
+    /// Whether a name was unsubscribed while others were pending: the client may have a resource of the former by one of
+    /// the latter.
+    parted: bool,
 }
 
 impl Claims {
@@ -48,7 +51,7 @@ impl Claims {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        !self.is_pending() && self.unwanted.is_empty() && self.late.is_empty() && !self.all_doubted
+        !self.is_pending() && self.unwanted.is_empty() && !self.has_late() && !self.all_doubted
     }
 
     /// Returns whether something has to be sent because of the claims.
@@ -170,19 +173,29 @@ impl Claims {
         self.late.insert(name);
     }
 
-    /// Returns whether names were subscribed while a response was in flight.
-    pub(super) fn has_late(&self) -> bool {
-        !self.late.is_empty()
+    /// Notes that a name was unsubscribed while others are pending.
+    pub(super) fn note_parted(&mut self) {
+        self.parted = true;
     }
 
-    /// Notes the former targets of the late names: the client may have those resources by these names.
+    /// Returns whether names were subscribed while a response was in flight, or others unsubscribed meanwhile.
+    pub(super) fn has_late(&self) -> bool {
+        !self.late.is_empty() || self.parted
+    }
+
+    /// Notes the former targets of the late names, and of those that were pending when another was unsubscribed: the
+    /// client may have those resources by these names.
     #[inline(never)]
-    pub(super) fn settle_late<S: Source>(&mut self, of: OfType<'_, S>, view: &mut View) {
-        for alias in core::mem::take(&mut self.late) {
-            for name in of.former_targets(&alias) {
-                view.change_aliases(|aliases| aliases.insert(&alias, name));
-            }
-        }
+    pub(super) fn settle_late<S: Source>(
+        &mut self,
+        of: OfType<'_, S>,
+        view: &mut View,
+        pending: &BTreeSet<ResourceName>,
+    ) {
+        let late = core::mem::take(&mut self.late);
+        let parted = core::mem::take(&mut self.parted);
+        let beside = pending.iter().filter(|name| parted && !name.is_glob());
+        late.iter().chain(beside).for_each(|alias| view.note_former_targets(of, alias, |_| true));
     }
 
     /// Notes that the client may have what nothing else covers by an alias that is answered, and whose target is unknown

@@ -135,6 +135,13 @@ impl Pending {
         self.claims.get_or_insert_default().add_late(name);
     }
 
+    /// Notes that a name was unsubscribed: the client may have a resource of it by a pending name.
+    pub(super) fn note_parted(&mut self) {
+        if !self.names.is_empty() {
+            self.claims.get_or_insert_default().note_parted();
+        }
+    }
+
     /// Notes resources that the client may have though no name subscribes to them: their removal is sent if that is so.
     pub(super) fn note_left<'a>(&mut self, names: impl Iterator<Item = &'a ResourceName>) {
         let mut names = names.peekable();
@@ -150,7 +157,7 @@ impl Pending {
         take(&mut self.names)
     }
 
-    /// Takes the claims, if names were subscribed while a response was in flight.
+    /// Takes the claims, if names were subscribed while a response was in flight, or others unsubscribed meanwhile.
     #[inline]
     pub(super) fn take_late(&mut self) -> Option<Box<Claims>> {
         self.claims.take_if(|claims| claims.has_late())

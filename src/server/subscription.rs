@@ -127,6 +127,9 @@ impl Subscription {
         let waiting = self.exchange.is_waiting();
         let Self { wanted, view, pending, .. } = self;
         let stands_for_many = name.is_wildcard() || name.is_glob();
+        if wanted.aliases() {
+            pending.note_parted();
+        }
         let by_name: Vec<ResourceName> = view.aliases().resources(name).cloned().collect();
         if waiting || stands_for_many || !by_name.is_empty() {
             view.note_unsubscribed();
@@ -208,12 +211,13 @@ impl Subscription {
         pending.set_claims(*claims);
     }
 
-    /// Notes what the client may have by names that were subscribed while the last response was in flight.
+    /// Notes what the client may have by names that were subscribed while the last response was in flight, or while
+    /// others were unsubscribed.
     #[inline]
     pub(super) fn settle_late<S: Source>(&mut self, source: &S) {
         let Self { resource_type, view, pending, .. } = self;
         let Some(mut claims) = pending.take_late() else { return };
-        claims.settle_late(OfType::new(source, resource_type.type_url()), view);
+        claims.settle_late(OfType::new(source, resource_type.type_url()), view, pending.names());
         pending.set_claims(*claims);
     }
 

@@ -248,6 +248,18 @@ impl View {
         }
     }
 
+    /// Notes that the client may have the former targets of an alias that `may_have` picks.
+    pub(super) fn note_former_targets<S: Source>(
+        &mut self,
+        of: OfType<'_, S>,
+        alias: &ResourceName,
+        may_have: impl Fn(&ResourceName) -> bool,
+    ) {
+        for name in of.former_targets(alias).iter().filter(|name| may_have(name)) {
+            self.change_aliases(|aliases| aliases.insert(alias, name));
+        }
+    }
+
     // Errors (SotW).
 
     pub(super) fn reported_errors(&self) -> &BTreeSet<ResourceName> {

@@ -54,7 +54,7 @@ fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
     let has_page = |resource: &Resource, since| paged && !view.is_sent_ahead(resource.name(), since);
     let is_gone = |name| pending.claims().is_some_and(|claims| claims.has_gone(name));
     // Names that need no answer of their own: another name of the resource was answered before, or is answered later.
-    let (mut answered_with, mut comes_with) = (BTreeSet::new(), Vec::new());
+    let (mut answered_with, mut comes_with, mut unknown) = (BTreeSet::new(), Vec::new(), Vec::new());
     let mut no_room_for = None;
     for name in &names {
         if answered_with.contains(name) {
@@ -82,7 +82,10 @@ fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
                     false => draft.add_part(of.type_url(), Part::NotFound(Resource::not_found(name.clone()))),
                 }
             }
-            State::Unknown => true,
+            State::Unknown => {
+                unknown.push(name.clone());
+                true
+            }
         };
         if !fits {
             no_room_for = Some(name.clone());
@@ -116,6 +119,10 @@ fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
         names.retain(|name| !comes_by_page(of.get(name)));
     }
     draft.answered = names;
+    for alias in &unknown {
+        // The client may have a former target by another name, which may be unsubscribed before the alias is known.
+        view.note_former_targets(of, alias, |name| wanted.covers(name.as_str()));
+    }
     all
 }
 

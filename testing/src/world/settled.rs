@@ -42,11 +42,14 @@ impl<V: Both> World<V> {
         let error = self.store.error(&self.setup, t, name);
         if !wanted(false) && !wanted(true) {
             // The former target of an alias may stay if its state is unknown, or if the present target of the alias is
-            // unknown.
+            // unknown. A store that forgets does not know that the alias stood for a resource that is gone.
             let mut aliases = app.wanted.iter().filter(|name| is_alias(name));
             let gone = self.store.state(&self.setup, t, name) == State::Absent;
-            let mut may_stay =
-                || unknown || (!gone && aliases.any(|alias| self.store.state(&self.setup, t, alias) == State::Unknown));
+            let may_be_left = !gone || self.setup.is_forgetful();
+            let mut may_stay = || {
+                unknown
+                    || (may_be_left && aliases.any(|alias| self.store.state(&self.setup, t, alias) == State::Unknown))
+            };
             assert!(has.is_none() || (V::REMOVES && may_stay()), "type {t}: {name} is not wanted");
             return;
         }
