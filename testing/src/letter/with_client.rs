@@ -336,7 +336,8 @@ impl<V: Variant> WithClient<V> {
         };
         let Some((said, mut wanted)) = streams.find_map(say) else { return false };
         // A name that is unsubscribed, and subscribed to again, is another subscription by then.
-        wanted.retain(|name| self.apps[self.setup.type_number(&said.type_url)].wanted.contains(name));
+        let app = &self.apps[self.setup.type_number(&said.type_url)];
+        wanted.retain(|name| app.wanted.contains(name) && !app.again.contains(name));
         for ask in self.up.iter().filter(|ask| ask.type_url == said.type_url) {
             wanted.retain(|name| !ask.leave.contains(name) && (V::DELTA || ask.names.contains(name)));
         }
