@@ -141,8 +141,8 @@ impl Stream {
         let shortest = wanted.iter().filter(|(name, _)| has(name)).filter_map(|(_, there)| there.ttl).min();
         let is_late = back.any(|name| wanted[name].ttl.is_some())
             || shortest.is_some_and(|ttl| self.beat.is_none_or(|beat| beat > now + ttl / 3));
+        self.note_unknown(truth);
         if !must {
-            self.note_unknown(truth);
             self.beat = if is_late { Some(now) } else { self.beat };
             return self.beats(now, truth);
         }
@@ -156,7 +156,6 @@ impl Stream {
             let again = wanted.iter().find(|(name, _)| !items.iter().any(|item| item.name == **name));
             items.extend(again.map(|(name, there)| item(name, there)));
         }
-        self.note_unknown(truth);
         self.reply = false;
         removed.iter().for_each(|name| _ = self.sent.remove(name));
         self.sent.retain(|name, _| !full || wanted.contains_key(name));

@@ -111,6 +111,11 @@ impl Truth {
         self.former.iter().filter(|(of, _)| of == alias).count()
     }
 
+    /// Returns whether a subscribed name selects a resource, or ever did by an alias.
+    pub(super) fn ever_asked_by(&self, wish: &ResourceName, name: &ResourceName) -> bool {
+        covers(wish, name) || self.was_asked_by(wish, name)
+    }
+
     /// Returns whether a resource ever had the alias.
     pub(super) fn was_asked_by(&self, alias: &ResourceName, name: &ResourceName) -> bool {
         self.former.contains(&(alias.clone(), name.clone()))

@@ -51,8 +51,6 @@ struct App {
     left: Names,
     /// Wildcards and collections that were unsubscribed and subscribed to again, and not sent since.
     again: Names,
-    /// Wildcards and collections that were unsubscribed.
-    left_many: Names,
     /// Resources with an error that was read on this stream, and that were unsubscribed since by some name.
     erred: BTreeMap<ResourceName, bool>,
     /// Resources that arrived on this stream for an unsubscribed name; an alias of one may be, or may have been,
@@ -147,7 +145,7 @@ impl<V: Variant> WithClient<V> {
         if self.apps[t].wanted.len() < self.setup.limit && self.apps[t].wanted.insert(name.clone()) {
             self.story.tell(|| format!("app wants {name}"));
             let app = &mut self.apps[t];
-            app.again.extend(app.left_many.take(&name));
+            app.again.extend(self.setup.many.iter().find(|many| **many == name && app.left.contains(*many)).cloned());
             self.client.resources_mut(self.setup.url(t)).subscribe([name]).expect("a good name");
         }
     }
@@ -164,7 +162,6 @@ impl<V: Variant> WithClient<V> {
                 app.raced.insert(name.clone());
             }
             app.again.remove(name);
-            app.left_many.extend(self.setup.many.iter().find(|many| *many == name).cloned());
             if !KNOWN_ACCEPTED_AFTER_LEAVING {
                 let out = app.judging.iter().flat_map(Update::resources).map(|resource| resource.name().clone());
                 app.raced.extend(out.filter(|resource| covers(name, resource)));
@@ -244,9 +241,7 @@ impl<V: Variant> WithClient<V> {
                     // Only heartbeats of lost resources may be faulty.
                     let t = self.setup.type_number(&type_url);
                     let (app, truth) = (&mut self.apps[t], &self.truth[t]);
-                    let left = |name: &ResourceName| {
-                        app.left.iter().any(|left| covers(left, name) || truth.was_asked_by(left, name))
-                    };
+                    let left = |name: &ResourceName| app.left.iter().any(|left| truth.ever_asked_by(left, name));
                     let lost = |name: &ResourceName| {
                         app.lapsed.contains(name) || app.rejected.contains_key(name) || left(name)
                     };
@@ -296,7 +291,6 @@ impl<V: Variant> WithClient<V> {
             app.left.clear();
             app.erred.clear();
             app.again.clear();
-            app.left_many.clear();
         }
     }
 

@@ -92,16 +92,14 @@ impl<V: Variant> WithServer<V> {
                         let both = known.intersection(&of.wanted).cloned().collect();
                         of.held.get(name).is_some_and(|held| !is_wanted(&both, name, &held.aliases))
                     });
-                    // The target of an alias is unknown if the alias belonged to an unknown resource.
-                    let mut doubts = of.wanted.iter().filter(|wish| truth.was_asked_by(wish, name));
-                    // The store remembers some former targets of an alias, as long as it remembers the alias.
+                    // The target of an alias is unknown if the alias belonged to an unknown resource. The store remembers
+                    // some former targets of an alias, as long as it remembers the alias.
                     let forgets = |wish| truth.targets(wish) > FORMER_TARGETS || self.setup.tombstones < FEW;
                     let mut aliases = of.wanted.iter().filter(|wish| truth.was_asked_by(wish, name));
                     let excused = is_rejected(&None)
                         || !deletes
                         || raced
-                        || doubts.any(|wish| truth.is_doubtful(wish))
-                        || aliases.any(forgets);
+                        || aliases.any(|wish| truth.is_doubtful(wish) || forgets(wish));
                     ensure(has.is_none() || excused, "what is gone is held", || {
                         format!("{kind}: {name} is {:?}, held is {has:?}", truth.state(name))
                     })?;
@@ -189,11 +187,8 @@ impl View {
         self.told.retain(|name, _| !rejected.contains(name));
         // An alias that moved away and back leaves the client with the resource; an unsubscribed name does not.
         let left: Vec<&ResourceName> = before.difference(&self.asked.wanted).collect();
-        let is_left =
-            |name: &ResourceName| left.iter().any(|wish| covers(wish, name) || truth.was_asked_by(wish, name));
-        let wanted = &self.asked.wanted;
-        let may_have =
-            |name: &ResourceName| wanted.iter().any(|wish| covers(wish, name) || truth.was_asked_by(wish, name));
+        let is_left = |name: &ResourceName| left.iter().any(|wish| truth.ever_asked_by(wish, name));
+        let may_have = |name: &ResourceName| self.asked.wanted.iter().any(|wish| truth.ever_asked_by(wish, name));
         self.told.retain(|name, _| may_have(name) || !is_left(name));
         // A name that is subscribed to again is another subscription.
         self.known.values_mut().for_each(|known| known.retain(|name| !left.contains(&name)));
