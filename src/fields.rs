@@ -26,6 +26,12 @@ impl<'a> Fields<'a> {
         Self { rest: message }
     }
 
+    /// Returns whether no field is left.
+    #[inline]
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.rest.is_empty()
+    }
+
     #[inline]
     fn varint(&mut self) -> Result<u64, Malformed> {
         // Most varints are one byte.
@@ -60,7 +66,18 @@ impl<'a> Fields<'a> {
         Ok(taken)
     }
 
+    /// Returns the next field if it is like most: bytes, with a key of one byte and a length of one byte.
     #[inline]
+    fn short(&mut self) -> Option<(u32, Value<'a>)> {
+        let [key @ 8..0x80, len @ 0..0x80, rest @ ..] = self.rest else { return None };
+        if key & 7 != 2 {
+            return None;
+        }
+        let (value, rest) = rest.split_at_checked(usize::from(*len))?;
+        self.rest = rest;
+        Some((u32::from(key >> 3), Value::Bytes(value)))
+    }
+
     fn field(&mut self) -> Result<(u32, Value<'a>), Malformed> {
         let key = self.varint()?;
         let number = u32::try_from(key >> 3).map_err(|_| Malformed)?;
@@ -99,6 +116,9 @@ impl<'a> Iterator for Fields<'a> {
         if self.rest.is_empty() {
             return None;
         }
+        if let Some(field) = self.short() {
+            return Some(Ok(field));
+        }
         let field = self.field();
         if field.is_err() {
             self.rest = &[];
@@ -115,27 +135,13 @@ pub(crate) fn string(message: &[u8], number: u32) -> Result<&str, Malformed> {
 /// Like `string`, without the check for UTF-8.
 pub(crate) fn bytes(message: &[u8], number: u32) -> Result<&[u8], Malformed> {
     let mut found: &[u8] = &[];
-    let mut fields = Fields::new(message);
-    loop {
-        // Most fields begin with a key of one byte and a length of one byte.
-        if let [key @ 0..0x80, len @ 0..0x80, rest @ ..] = fields.rest {
-            if key & 7 == 2 && *key > 7 {
-                let (value, rest) = rest.split_at_checked(usize::from(*len)).ok_or(Malformed)?;
-                if u32::from(key >> 3) == number {
-                    found = value;
-                }
-                fields.rest = rest;
-                continue;
-            }
-        }
-        match fields.next() {
-            None => return Ok(found),
-            Some(field) => match field? {
-                (n, Value::Bytes(bytes)) if n == number => found = bytes,
-                _ => {}
-            },
+    for field in Fields::new(message) {
+        match field? {
+            (n, Value::Bytes(bytes)) if n == number => found = bytes,
+            _ => {}
         }
     }
+    Ok(found)
 }
 
 #[cfg(test)]

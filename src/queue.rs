@@ -25,15 +25,24 @@ impl<T> Queue<T> {
         }
     }
 
+    #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
         let item = self.first.take();
+        if self.rest.is_some() {
+            self.refill();
+        }
+        item
+    }
+
+    /// Moves the first of the rest to its place.
+    #[cold]
+    fn refill(&mut self) {
         if let Some(rest) = &mut self.rest {
             self.first = rest.pop_front();
             if rest.is_empty() {
                 self.rest = None;
             }
         }
-        item
     }
 
     pub(crate) fn last_mut(&mut self) -> Option<&mut T> {

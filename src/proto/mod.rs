@@ -78,14 +78,18 @@ fn any(any: generated::Any, type_url: &TypeUrl) -> Any {
 #[inline]
 fn read_any(message: &Bytes, bytes: &[u8], type_url: &TypeUrl) -> Option<Any> {
     let mut fields = Fields::new(bytes);
-    if let (Some(Ok((1, Value::Bytes(url)))), Some(Ok((2, Value::Bytes(value)))), None) =
-        (fields.next(), fields.next(), fields.next())
-    {
-        if url == type_url.as_str().as_bytes() {
+    if let (Some(Ok((1, Value::Bytes(url)))), Some(Ok((2, Value::Bytes(value))))) = (fields.next(), fields.next()) {
+        if fields.is_at_end() && url == type_url.as_str().as_bytes() {
             return Some(Any { type_url: type_url.clone(), value: message.slice_ref(value) });
         }
     }
-    Some(any(generated::Any::decode(message.slice_ref(bytes)).ok()?, type_url))
+    decode_any(message.slice_ref(bytes), type_url)
+}
+
+/// Decodes an `Any` of another type, or whose fields are not in the usual order.
+#[cold]
+fn decode_any(bytes: Bytes, type_url: &TypeUrl) -> Option<Any> {
+    Some(any(generated::Any::decode(bytes).ok()?, type_url))
 }
 
 /// Reads a resource in a message, whose body usually has this type, in place: neither the name nor the version is
