@@ -53,11 +53,14 @@ impl Ghost {
             memory.rejected_whole = None;
         }
         memory.rejected.retain(|name, _| !covers(&again, name, content(name)));
-        memory.claims(setup, &request, |name| {
+        let by_alias = |name: &ResourceName| {
             let may_stand = |asked: &ResourceName| asked == SHARED || stands_for(asked, name, content(name));
-            let by_alias = again.iter().any(|asked| is_alias(asked) && may_stand(asked));
-            if by_alias { None } else { content(name) }
-        });
+            again.iter().any(|asked| is_alias(asked) && may_stand(asked))
+        };
+        // The former targets of an alias that is requested again are removed again, and later than it is answered if its
+        // target is unknown then.
+        memory.told_gone.retain(|name| !by_alias(name));
+        memory.claims(setup, &request, |name| if by_alias(name) { None } else { content(name) });
         true
     }
 
