@@ -110,7 +110,7 @@ impl<T: Clone> Subscription<T> {
         settings: &Settings,
         act: &mut impl FnMut(Action),
     ) {
-        let Classified { mut incoming, answers_all, synced, has_all, gone } = classified;
+        let Classified { mut incoming, answers_all, synced, has_all, only_heartbeats, gone } = classified;
         if answers_all {
             self.holdings.note_all_answered();
         }
@@ -148,9 +148,9 @@ impl<T: Clone> Subscription<T> {
         let mut not_found = core::mem::take(&mut incoming.not_found);
         not_found.retain(|(name, _)| effects.removed.binary_search(name).is_ok());
         let out = self.offer(epoch, incoming, effects.removed, settings);
-        let completes = V::completes(self);
-        let by_wildcard = completes && self.wants(WILDCARD);
+        let by_wildcard = V::completes(self) && self.wants(WILDCARD);
         let unheard = if V::CLAIMS_HELD_VERSIONS || by_wildcard { Vec::new() } else { self.unheard() };
+        let completes = (!only_heartbeats).then(|| V::completes(self));
         let out = Out { not_found, has_all, completes, unheard, ..out };
         if !out.offer.resources.is_empty() || !out.offer.removed.is_empty() {
             act(Action::Apply(Update { token: out.token.clone(), offer: out.offer.clone() }));
@@ -198,7 +198,7 @@ impl<T: Clone> Subscription<T> {
         let all_fails = self.failures.contains_key(WILDCARD);
         let offer = Arc::new(Offer { resources: incoming.resources, removed, drops_rejected, all_fails });
         let (unsubscribed, unannounced) = (BTreeSet::new(), BTreeSet::new());
-        let (not_found, has_all, completes, unheard) = (Vec::new(), false, false, Vec::new());
+        let (not_found, has_all, completes, unheard) = (Vec::new(), false, None, Vec::new());
         Out {
             token,
             offer,
@@ -275,7 +275,7 @@ impl<T: Clone> Subscription<T> {
         }
         if whole {
             self.holdings.set_version(now, out.offer.resources.version().clone());
-            if !out.completes && !self.resource_type.is_full_state() {
+            if out.completes == Some(false) && !self.resource_type.is_full_state() {
                 self.holdings.set_incomplete(WILDCARD); // this version may not cover all resources
             }
         } else if in_part {
@@ -285,9 +285,6 @@ impl<T: Clone> Subscription<T> {
             return;
         }
         if whole {
-            if self.resource_type.is_full_state() {
-                self.holdings.forget_lapsed(); // the response would have had them
-            }
             let Self { holdings, announced, failures, .. } = self;
             // No version covers an error of the server. A resource that was rejected before is gone.
             let is_complete = |name: &ResourceName| {
@@ -295,9 +292,10 @@ impl<T: Clone> Subscription<T> {
                     && failures.get(name).is_none_or(|failure| failure.cause != Cause::Server)
             };
             if out.has_all {
+                holdings.forget_lapsed(); // the response would have had them
                 holdings.complete_names(is_complete);
             }
-            if out.completes && V::completes(self) {
+            if out.completes == Some(true) && V::completes(self) {
                 self.holdings.complete_all();
             }
         }

@@ -41,8 +41,9 @@ pub(super) struct Out {
     pub(super) not_found: Vec<(ResourceName, Version)>,
     /// Whether subscribed names that are absent from the response do not exist.
     pub(super) has_all: bool,
-    /// Whether the version of the response covers all resources of the wildcard.
-    pub(super) completes: bool,
+    /// Whether the version of the response covers all resources of the wildcard; `None` if the response has only
+    /// heartbeats, which neither add a missing resource nor skip one.
+    pub(super) completes: Option<bool>,
     /// Held names that the server may not have known when it made the response (SotW): its version does not cover them.
     pub(super) unheard: Vec<ResourceName>,
     /// Whether the response was received on this stream, so that its ACK or NACK can be sent.
