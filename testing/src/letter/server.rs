@@ -144,7 +144,7 @@ impl Stream {
         self.note_unknown(truth);
         if !must {
             self.beat = if is_late { Some(now) } else { self.beat };
-            return self.beats(now, truth);
+            return self.beats(now, truth, mood);
         }
         let mut part = false;
         if full || (!self.delta && mood % 4 == 0) {
@@ -189,11 +189,12 @@ impl Stream {
         self.beat
     }
 
-    fn beats(&mut self, now: Instant, truth: &Truth) -> Option<Said> {
+    fn beats(&mut self, now: Instant, truth: &Truth, mood: u8) -> Option<Said> {
         if self.beat.is_none_or(|due| due > now) || (!self.delta && self.accepted != self.version) {
             return None;
         }
-        let full = !self.delta && self.kind.is_full_state();
+        // Some clients take a resource that is left out for a removal, but heartbeats alone are allowed.
+        let full = !self.delta && self.kind.is_full_state() && mood % 2 == 0;
         let has = |name: &ResourceName| self.sent.contains_key(name);
         let wanted = truth.present().filter(|(name, _)| truth.is_wanted(&self.asked.wanted, name));
         let alive = wanted.filter(|(name, there)| has(name) && (there.ttl.is_some() || full));

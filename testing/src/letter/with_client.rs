@@ -45,6 +45,8 @@ struct App {
     wanted: Names,
     applied: BTreeMap<ResourceName, Applied>,
     judging: VecDeque<Update>,
+    /// Resources of responses that were read, some of which wait for their verdicts.
+    unjudged: Names,
     rejected: BTreeMap<ResourceName, BTreeSet<Option<u8>>>,
     lapsed: Names,
     /// Names that were unsubscribed on this stream: heartbeats of an earlier subscription may arrive.
@@ -119,6 +121,15 @@ impl<V: Variant> Walk for WithClient<V> {
     }
 }
 
+impl App {
+    /// Forgets the resources of responses once none of these waits any more.
+    fn forget_judged(&mut self) {
+        if self.judging.is_empty() && self.reads.is_empty() {
+            self.unjudged.clear();
+        }
+    }
+}
+
 impl<V: Variant> WithClient<V> {
     // The store.
 
@@ -163,8 +174,7 @@ impl<V: Variant> WithClient<V> {
             }
             app.again.remove(name);
             if !KNOWN_ACCEPTED_AFTER_LEAVING {
-                let out = app.judging.iter().flat_map(Update::resources).map(|resource| resource.name().clone());
-                app.raced.extend(out.filter(|resource| covers(name, resource)));
+                app.raced.extend(app.unjudged.iter().filter(|resource| covers(name, resource)).cloned());
             }
             app.erred.iter_mut().for_each(|(erred, left)| *left |= covers(name, erred));
             app.left.insert(name.clone());
@@ -218,6 +228,7 @@ impl<V: Variant> WithClient<V> {
         let reject = |name: &ResourceName| xds_machine::client::Rejection::new(name.clone(), "no");
         let verdict = update.reject(rejects.iter().map(reject));
         self.client.handle_verdict(self.now, verdict).expect("it waits for this");
+        app.forget_judged();
         // Unsubscribed resources are not held.
         let held = self.held(t);
         self.apps[t].applied.retain(|name, _| held.contains(name) || !names.contains(name));
@@ -288,6 +299,7 @@ impl<V: Variant> WithClient<V> {
             let may_have = app.reads.drain(..).filter(|(.., rejected)| *rejected != Some(true));
             app.unsent.extend(may_have.map(|(_, version, _)| version));
             app.raced.clear();
+            app.lapsed.clear(); // no version may be claimed that leaves an expired resource out
             app.left.clear();
             app.erred.clear();
             app.again.clear();
@@ -350,6 +362,7 @@ impl<V: Variant> WithClient<V> {
         let both: Names = app.wanted.intersection(&wanted).cloned().collect();
         let races = said.items.iter().filter(|item| !is_wanted(&both, &item.name, &item.aliases));
         app.raced.extend(races.map(|item| item.name.clone()));
+        app.unjudged.extend(said.items.iter().map(|item| item.name.clone()));
         app.erred.extend(said.errors.iter().map(|(name, _)| (name.clone(), false)));
         app.nonce = said.nonce.clone();
         app.reads.push_back((said.nonce.clone(), said.version.clone(), None));

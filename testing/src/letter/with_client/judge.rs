@@ -18,8 +18,9 @@ const KNOWN_ALIASES_CHANGE_HANDS: bool = false;
 /// And the content of such a `c` is applied, but an older version is claimed.
 pub(super) const KNOWN_ALIASES_TAKEN_AWAY: bool = false;
 
-/// `+* -> {b}; -*; +T/*; delete b`, and the application accepts `b` after that: the client keeps `b` for the collection,
-/// of which a server that has forgotten `*` reports no removal.
+/// `+* -> {b}; -*; +T/*; delete b`, and the application accepts `b` after that, or gets `b` only then, because an earlier
+/// response waits for its verdict: the client keeps `b` for the collection, of which a server that has forgotten `*`
+/// reports no removal.
 pub(super) const KNOWN_ACCEPTED_AFTER_LEAVING: bool = false;
 
 /// `+* -> {c}; delete c`, and at once `+c -* +* -c`: the client holds `c` throughout, and sends `-*; +*`, after which a
@@ -75,6 +76,7 @@ impl<V: Variant> WithClient<V> {
             return ensure(ask.error.is_none(), "a request that answers nothing rejects", what);
         }
         let (_, version, rejected) = app.reads.pop_front().expect("it is there");
+        app.forget_judged();
         let rejects = ask.error.is_some();
         ensure(rejects == (rejected == Some(true)), "a verdict is not what was said", what)?;
         if !V::DELTA && !rejects {
