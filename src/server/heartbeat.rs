@@ -5,6 +5,7 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use super::changes;
 use super::draft::Draft;
 use super::of_type::OfType;
 use super::pending::Pending;
@@ -105,7 +106,7 @@ impl Heartbeat {
         let Some(schedule) = &mut self.0 else { return };
         let (alive, _) = alive(of, wanted, view, pending);
         if alive.iter().any(|resource| schedule.left_out.contains(resource.name())) {
-            schedule.due = schedule.due.map(|due| due.min(now));
+            schedule.due = Some(schedule.due.map_or(now, |due| due.min(now)));
         }
     }
 
@@ -120,21 +121,20 @@ impl Heartbeat {
         was_due: bool,
         draft: &Draft,
     ) {
+        if let Some(schedule) = self.0.as_mut().filter(|schedule| !schedule.left_out.is_empty()) {
+            for resource in draft.resources() {
+                schedule.left_out.remove(resource.name());
+            }
+        }
         let ttls = || expiring(of, wanted).filter_map(|entry| entry.resource()?.ttl());
         let Some(shortest) = ttls().min() else {
             if let Some(schedule) = &mut self.0 {
                 schedule.due = None;
-                schedule.left_out.clear();
             }
             return;
         };
         let next = now + (shortest / 3).max(SHORTEST_INTERVAL);
         let schedule = self.0.get_or_insert_default();
-        if !schedule.left_out.is_empty() {
-            for resource in draft.resources() {
-                schedule.left_out.remove(resource.name());
-            }
-        }
         let sent_all = || draft.resources().filter(|resource| resource.ttl().is_some()).count() == ttls().count();
         schedule.due = match schedule.due {
             Some(due) if !was_due && !sent_all() => Some(due.min(next)),
@@ -144,8 +144,9 @@ impl Heartbeat {
 }
 
 /// Returns the resources that need a heartbeat, because the client was sent their current form, and those that get none
-/// because they are about to be sent. A resource that was sent in the last interval needs one too: if it is about to
-/// change at the next heartbeats, it misses those, and the change may be reverted before it is sent.
+/// because they are about to be sent, also in a form without a TTL. A resource that was sent in the last interval needs
+/// one too: if it is about to change at the next heartbeats, it misses those, and the change may be reverted before it is
+/// sent.
 pub(super) fn alive<S: Source>(
     of: OfType<'_, S>,
     wanted: &Wanted,
@@ -162,6 +163,12 @@ pub(super) fn alive<S: Source>(
             left_out.insert(resource.name().clone());
         }
     }
+    changes::each_change(of, wanted, view, |_, resource| {
+        let sent = || of.previous(resource.name(), view.sent_to_of(resource.name())?);
+        if resource.ttl().is_none() && sent().is_some_and(|sent| sent.ttl().is_some()) {
+            left_out.insert(resource.name().clone());
+        }
+    });
     (alive, left_out)
 }
 

@@ -143,11 +143,11 @@ pub trait Source {
         iter::empty()
     }
 
-    /// Returns the resource that an absent name had at an earlier revision and until it became absent, if that is
+    /// Returns the resource that a name had at an earlier revision and until its present state began, if that is
     /// remembered. Where SotW removals are deferred
-    /// ([`Config::with_sotw_removal_delay`](super::Config::with_sotw_removal_delay)), the resource is sent once more
-    /// to clients that were sent it. The default remembers nothing, which suits a source whose [`Entry::before`] is
-    /// always empty.
+    /// ([`Config::with_sotw_removal_delay`](super::Config::with_sotw_removal_delay)), a removed resource is sent once
+    /// more to clients that were sent it; and a resource that loses its TTL is sent in time, or has a heartbeat if the
+    /// change is reverted. The default remembers nothing, which suits a source whose [`Entry::before`] is always empty.
     fn previous(&self, type_url: &TypeUrl, name: &ResourceName, at: Revision) -> Option<&Resource> {
         let _ = (type_url, name, at);
         None

@@ -104,6 +104,11 @@ impl View {
         self.few.as_ref()?.sent_ahead.get(name).copied()
     }
 
+    /// Returns the revision up to which the state of a name was sent; `None` if the source was not read yet.
+    pub(super) fn sent_to_of(&self, name: &ResourceName) -> Option<Revision> {
+        self.sent_ahead(name).max(self.sent_to)
+    }
+
     /// Returns whether the form that a resource has since `since` was sent by name, whatever the positions say.
     pub(super) fn is_sent_ahead(&self, name: &ResourceName, since: Revision) -> bool {
         self.sent_ahead(name).is_some_and(|sent_ahead| sent_ahead >= since)
@@ -135,7 +140,7 @@ impl View {
 
     /// Returns whether the current state of a name began after all that was sent of it.
     fn is_newer(&self, name: &ResourceName, entry: &Entry<'_>) -> bool {
-        self.sent_ahead(name).max(self.sent_to).is_some_and(|sent_to| entry.since > sent_to)
+        self.sent_to_of(name).is_some_and(|sent_to| entry.since > sent_to)
     }
 
     /// The same for the absence of a name.

@@ -339,8 +339,8 @@ impl Store {
     pub(super) fn previous(&self, name: &str, at: Revision) -> Option<&Resource> {
         let slot = &self.slots[self.find(name)?];
         let history = slot.history.as_deref().filter(|history| history.last_since <= at && at < slot.since)?;
-        match (&slot.what, history.last.as_ref()?) {
-            (What::Absent(_), What::Present(resource)) => Some(resource),
+        match history.last.as_ref()? {
+            What::Present(resource) => Some(resource),
             _ => None,
         }
     }
