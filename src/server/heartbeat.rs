@@ -129,7 +129,8 @@ impl Heartbeat {
         let ttls = || expiring(of, wanted).filter_map(|entry| entry.resource()?.ttl());
         let Some(shortest) = ttls().min() else {
             if let Some(schedule) = &mut self.0 {
-                schedule.due = None;
+                // The client may have an earlier form with a TTL: heartbeats that are due later still look for it.
+                schedule.due = schedule.due.filter(|_| !was_due);
             }
             return;
         };
