@@ -273,8 +273,11 @@ impl<T: Clone> Subscription<T> {
             self.note_gone(now, &out, name);
             in_part = true;
         }
-        if whole {
-            self.holdings.set_version(now, out.offer.resources.version().clone());
+        let version = out.offer.resources.version();
+        if whole && out.completes.is_none() && version == self.holdings.version() {
+            // Heartbeats repeat the accepted version, and undo no part of a later response that was accepted.
+        } else if whole {
+            self.holdings.set_version(now, version.clone());
             if out.completes == Some(false) && !self.resource_type.is_full_state() {
                 self.holdings.set_incomplete(WILDCARD); // this version may not cover all resources
             }

@@ -125,6 +125,8 @@ impl Heartbeat {
             for resource in draft.resources() {
                 schedule.left_out.remove(resource.name());
             }
+            let is_wanted = |name: &ResourceName| of.get(name).resource().is_none_or(|there| wanted.wants(of, there));
+            schedule.left_out.retain(is_wanted);
         }
         let ttls = || expiring(of, wanted).filter_map(|entry| entry.resource()?.ttl());
         let Some(shortest) = ttls().min() else {
