@@ -157,12 +157,17 @@ pub(super) fn alive<S: Source>(
     pending: &Pending,
 ) -> (Vec<Resource>, BTreeSet<ResourceName>) {
     let sent = Sent::new(of, wanted, view, pending, |resource| resource.ttl().is_some());
+    // No TTL runs of a resource that is new to the client.
+    let may_have = |name: &ResourceName| match (of.present_since(name), view.sent_to_of(name)) {
+        (Some(since), Some(sent_to)) => since <= sent_to,
+        _ => true,
+    };
     let (mut alive, mut left_out) = (Vec::new(), BTreeSet::new());
     for entry in expiring(of, wanted) {
         let Some(resource) = entry.resource() else { continue };
         if sent.has(&entry, resource) {
             alive.push(resource.clone());
-        } else {
+        } else if may_have(resource.name()) {
             left_out.insert(resource.name().clone());
         }
     }
