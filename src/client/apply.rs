@@ -110,7 +110,8 @@ impl<T: Clone> Subscription<T> {
         settings: &Settings,
         act: &mut impl FnMut(Action),
     ) {
-        let Classified { mut incoming, answers_all, synced, has_all, only_heartbeats, gone } = classified;
+        let Classified { mut incoming, answers_all, synced, has_all, gone } = classified;
+        let only_heartbeats = incoming.has_only_heartbeats();
         if answers_all {
             self.holdings.note_all_answered();
         }
@@ -148,9 +149,10 @@ impl<T: Clone> Subscription<T> {
         let mut not_found = core::mem::take(&mut incoming.not_found);
         not_found.retain(|(name, _)| effects.removed.binary_search(name).is_ok());
         let out = self.offer(epoch, incoming, effects.removed, settings);
-        let by_wildcard = V::completes(self) && self.wants(WILDCARD);
+        let completes = V::completes(self);
+        let by_wildcard = completes && self.wants(WILDCARD);
         let unheard = if V::CLAIMS_HELD_VERSIONS || by_wildcard { Vec::new() } else { self.unheard() };
-        let completes = (!only_heartbeats).then(|| V::completes(self));
+        let completes = (!only_heartbeats).then_some(completes);
         let out = Out { not_found, has_all, completes, unheard, ..out };
         if !out.offer.resources.is_empty() || !out.offer.removed.is_empty() {
             act(Action::Apply(Update { token: out.token.clone(), offer: out.offer.clone() }));
@@ -274,14 +276,14 @@ impl<T: Clone> Subscription<T> {
             in_part = true;
         }
         let version = out.offer.resources.version();
-        if whole && out.completes.is_none() && version == self.holdings.version() {
-            // Heartbeats repeat the accepted version, and undo no part of a later response that was accepted.
-        } else if whole {
+        // Heartbeats under the accepted version undo no part of a later response that was accepted.
+        let repeats = out.completes.is_none() && version == self.holdings.version();
+        if whole && !repeats {
             self.holdings.set_version(now, version.clone());
             if out.completes == Some(false) && !self.resource_type.is_full_state() {
                 self.holdings.set_incomplete(WILDCARD); // this version may not cover all resources
             }
-        } else if in_part {
+        } else if !whole && in_part {
             self.holdings.note_part_accepted();
         }
         if !out.live {

@@ -20,8 +20,6 @@ pub(super) struct Classified {
     pub(super) synced: bool,
     /// Whether subscribed names that are absent from the response do not exist.
     pub(super) has_all: bool,
-    /// Whether the response has heartbeats and no content, so that it leaves open which resources exist.
-    pub(super) only_heartbeats: bool,
     pub(super) gone: Gone,
 }
 
@@ -59,8 +57,7 @@ impl<T> Subscription<T> {
             (false, true) => Gone { removed: self.absent(&incoming), ..Gone::default() },
             (false, false) => self.named_gone::<V>(&incoming),
         };
-        let only_heartbeats = incoming.has_only_heartbeats();
-        Classified { incoming, answers_all, synced, has_all, only_heartbeats, gone }
+        Classified { incoming, answers_all, synced, has_all, gone }
     }
 
     /// Returns the reason to refuse a response with which a type with a wildcard or a collection exceeds its limit.
