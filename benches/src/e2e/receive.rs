@@ -3,7 +3,7 @@
 
 use std::convert::Infallible;
 use std::error::Error;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio::runtime::Builder;
@@ -47,47 +47,49 @@ pub fn receive(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     let (port, n) = (port.parse()?, n.parse()?);
     let runtime = Builder::new_current_thread().enable_all().build()?;
     println!("{port}");
-    if kind == "ours" {
-        let mut open = None;
-        obey(|| {
-            open = match open.take() {
-                None => Some(runtime.block_on(watch(port, n))),
-                Some((client, _watch)) => {
-                    runtime.block_on(XdsClient::close(&client));
-                    None
-                }
+    let (local, mut ours, mut bare) = (LocalSet::new(), None, None);
+    obey(|| match (kind, ours.take(), bare.take()) {
+        ("ours", None, _) => {
+            let (client, last) = runtime.block_on(watch(port, n));
+            ours = Some(client);
+            last
+        }
+        (_, None, None) => {
+            let (fleet, last) = local.block_on(&runtime, fleet(port, n));
+            bare = Some(fleet);
+            last
+        }
+        (_, client, fleet) => {
+            if let Some((client, _watch)) = client {
+                runtime.block_on(XdsClient::close(&client));
             }
-        });
-    } else {
-        let (local, mut open) = (LocalSet::new(), None);
-        obey(|| {
-            open = match open.take() {
-                None => Some(local.block_on(&runtime, fleet(port, n))),
-                Some(fleet) => {
-                    local.block_on(&runtime, Fleet::close(fleet));
-                    None
-                }
+            if let Some(fleet) = fleet {
+                local.block_on(&runtime, Fleet::close(fleet));
             }
-        });
-    }
+            Instant::now()
+        }
+    });
     Ok(())
 }
 
-/// Watches all clusters, until N have arrived.
-async fn watch(port: u16, n: usize) -> (XdsClient, Watch<Cluster>) {
+/// Watches all clusters, until N have arrived. Returns the moment of the last one.
+async fn watch(port: u16, n: usize) -> ((XdsClient, Watch<Cluster>), Instant) {
     let server = Endpoint::new(format!("http://127.0.0.1:{port}")).expect("a URI");
     let client = XdsClient::builder(Config::new(Node::new("n"))).server(server).start().expect("one server");
     let mut watch = client.watch::<Cluster>(WILDCARD).await.expect("the only watcher");
     for _ in 0..n {
         watch.next().await.expect("the client is open");
     }
+    let last = Instant::now();
     sleep(AFTER).await;
-    (client, watch)
+    ((client, watch), last)
 }
 
-async fn fleet(port: u16, n: usize) -> Fleet {
+/// Receives all clusters. Returns the moment of the last one.
+async fn fleet(port: u16, n: usize) -> (Fleet, Instant) {
     let fleet = Fleet::open(port, 1, 1, Variant::Delta, &nothing(Variant::Delta)).await;
     assert_eq!(fleet.responses().await, n);
+    let last = Instant::now();
     sleep(AFTER).await;
-    fleet
+    (fleet, last)
 }

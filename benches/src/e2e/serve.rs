@@ -3,6 +3,7 @@
 
 use std::error::Error;
 use std::io::{BufRead as _, stdin};
+use std::time::Instant;
 
 use tokio::net::TcpListener;
 use xds_machine::{Delta, Sotw};
@@ -23,7 +24,7 @@ pub fn serve(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;
     let address = listener.local_addr()?;
-    let changed: Box<dyn FnMut()> = match (kind, variant) {
+    let mut changed: Box<dyn FnMut()> = match (kind, variant) {
         ("ours", _) => {
             let group = ours::group(n);
             runtime.spawn(ours::serve(listener, group.clone()));
@@ -37,7 +38,10 @@ pub fn serve(arguments: &[String]) -> Result<(), Box<dyn Error>> {
         _ => bare::<Delta>(&runtime, listener, n),
     };
     println!("{}", address.port());
-    obey(changed);
+    obey(|| {
+        changed();
+        Instant::now()
+    });
     Ok(())
 }
 
@@ -51,10 +55,10 @@ where
     Box::new(move || shared.change(template.change()))
 }
 
-/// Takes a step for each line.
-pub fn obey(mut step: impl FnMut()) {
+/// Takes a step for each line, and prints how many nanoseconds passed until the moment that the step returns.
+pub fn obey(mut step: impl FnMut() -> Instant) {
     for _ in stdin().lock().lines().map_while(Result::ok) {
-        step();
-        println!("done");
+        let start = Instant::now();
+        println!("{}", (step() - start).as_nanos());
     }
 }
