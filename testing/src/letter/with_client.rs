@@ -53,7 +53,8 @@ struct App {
     left: Names,
     /// Wildcards and collections that were unsubscribed and subscribed to again, and not sent since.
     again: Names,
-    /// Resources with an error that was read on this stream, and that were unsubscribed since by some name.
+    /// Resources with an error that was read on this stream, and whether a name that covers them was unsubscribed since,
+    /// or subscribed to again.
     erred: BTreeMap<ResourceName, bool>,
     /// Resources that arrived on this stream for an unsubscribed name; an alias of one may be, or may have been,
     /// subscribed to.
@@ -157,6 +158,9 @@ impl<V: Variant> WithClient<V> {
             self.story.tell(|| format!("app wants {name}"));
             let app = &mut self.apps[t];
             app.again.extend(self.setup.many.iter().find(|many| **many == name && app.left.contains(*many)).cloned());
+            if app.left.contains(&name) {
+                app.erred.iter_mut().for_each(|(erred, left)| *left |= covers(&name, erred));
+            }
             self.client.resources_mut(self.setup.url(t)).subscribe([name]).expect("a good name");
         }
     }

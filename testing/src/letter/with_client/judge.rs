@@ -29,7 +29,7 @@ pub(super) const KNOWN_NAMES_BEHIND_RETURNING: bool = false;
 
 /// `+* +b -> {} err[b]; ACK; -* +* -b; delete b` leads to `{}`: the client keeps `b`, because an error stands until the
 /// server reports otherwise (C-ERR-07), and the server has forgotten the error with the name. A response without `b` may
-/// as well be from before.
+/// as well be from before. The same with `+T/* +b` and `-b +b`, if the error is repeated for the collection in between.
 const KNOWN_ERRORS_OUTLIVE_NAMES: bool = false;
 
 impl<V: Variant> WithClient<V> {
