@@ -76,12 +76,20 @@ pub(crate) struct Messages {
     /// The noun for a message in errors.
     what: &'static str,
     limit: usize,
-    /// The received bytes after the last message.
-    rest: Bytes,
+    /// What was received after the last message. `None` between messages: most streams are idle most of the time.
+    part: Option<Box<Part>>,
+}
+
+/// A part of a message, or several messages.
+#[derive(Debug, Default)]
+struct Part {
     prefix: [u8; PREFIX],
     /// The number of received bytes of the prefix.
     prefix_len: usize,
+    /// The received bytes of the message.
     message: Block,
+    /// The received bytes after these.
+    rest: Bytes,
 }
 
 /// A message, or the end of a body.
@@ -107,7 +115,7 @@ pub(crate) enum ReadError<E> {
 impl Messages {
     /// Creates a reader of messages of at most `limit` bytes.
     pub(crate) fn new(what: &'static str, limit: usize) -> Self {
-        Self { what, limit, rest: Bytes::new(), prefix: [0; PREFIX], prefix_len: 0, message: Block::default() }
+        Self { what, limit, part: None }
     }
 
     /// Reads the next message.
@@ -118,9 +126,6 @@ impl Messages {
     ) -> Poll<Result<Frame, ReadError<B::Error>>> {
         loop {
             let message = self.take().map_err(ReadError::Message)?;
-            if self.rest.is_empty() {
-                self.rest = Bytes::new(); // an empty slice would keep the whole piece alive
-            }
             if let Some(message) = message {
                 return Poll::Ready(Ok(Frame::Message(message)));
             }
@@ -129,7 +134,9 @@ impl Messages {
                 None => return Poll::Ready(Ok(self.end(None))),
             };
             match frame.into_data() {
-                Ok(mut data) => self.rest = data.copy_to_bytes(data.remaining()),
+                Ok(mut data) => {
+                    self.part.get_or_insert_default().rest = data.copy_to_bytes(data.remaining());
+                }
                 Err(frame) => {
                     if let Ok(trailers) = frame.into_trailers() {
                         return Poll::Ready(Ok(self.end(Some(trailers))));
@@ -139,8 +146,28 @@ impl Messages {
         }
     }
 
-    /// Moves the received bytes into the message. Returns the message once it is complete.
+    /// Takes the next message, if all of it was received.
     fn take(&mut self) -> Result<Option<Bytes>, Status> {
+        let Some(part) = &mut self.part else { return Ok(None) };
+        let message = part.take(self.what, self.limit)?;
+        if part.rest.is_empty() {
+            part.rest = Bytes::new(); // an empty slice would keep the whole piece alive
+            if part.prefix_len == 0 {
+                self.part = None;
+            }
+        }
+        Ok(message)
+    }
+
+    fn end(&self, trailers: Option<HeaderMap>) -> Frame {
+        let half = || Status::new(Code::Internal, format!("the {}s end in the middle of a message", self.what));
+        Frame::End { trailers, whole: if self.part.is_some() { Err(half()) } else { Ok(()) } }
+    }
+}
+
+impl Part {
+    /// Moves the received bytes into the message. Returns the message once it is complete.
+    fn take(&mut self, what: &str, limit: usize) -> Result<Option<Bytes>, Status> {
         if self.prefix_len < PREFIX {
             let len = self.rest.len().min(PREFIX - self.prefix_len);
             self.rest.copy_to_slice(&mut self.prefix[self.prefix_len..self.prefix_len + len]);
@@ -149,7 +176,7 @@ impl Messages {
                 return Ok(None);
             }
         }
-        let len = self.len()?;
+        let len = self.len(what, limit)?;
         let more = self.rest.len().min(len - self.message.len());
         self.message.extend(&self.rest.split_to(more), len);
         if self.message.len() < len {
@@ -160,8 +187,8 @@ impl Messages {
     }
 
     /// Returns the length of the message from its prefix.
-    fn len(&self) -> Result<usize, Status> {
-        let ([compressed, len @ ..], what, limit) = (self.prefix, self.what, self.limit);
+    fn len(&self, what: &str, limit: usize) -> Result<usize, Status> {
+        let [compressed, len @ ..] = self.prefix;
         let (code, message) = match (compressed, u32::from_be_bytes(len) as usize) {
             (0, len) if len <= limit => return Ok(len),
             (0, len) => (Code::ResourceExhausted, format!("a {what} of {len} bytes, limit {limit}")),
@@ -169,11 +196,6 @@ impl Messages {
             (flag, _) => (Code::Internal, format!("a {what} with compressed flag {flag}")),
         };
         Err(Status::new(code, message))
-    }
-
-    fn end(&self, trailers: Option<HeaderMap>) -> Frame {
-        let half = || Status::new(Code::Internal, format!("the {}s end in the middle of a message", self.what));
-        Frame::End { trailers, whole: if self.prefix_len > 0 { Err(half()) } else { Ok(()) } }
     }
 }
 
@@ -243,9 +265,9 @@ mod tests {
     fn a_taken_message_leaves_no_bytes_in_the_reader() {
         let mut reader = Messages::new("tale", 1 << 30);
         let long = vec![7; (3 << 16) + 1];
-        reader.rest = [&b"\0\0\x03\0\x01"[..], &long].concat().into();
+        reader.part.get_or_insert_default().rest = [&b"\0\0\x03\0\x01"[..], &long].concat().into();
         assert_eq!(reader.take().expect("no error").expect("a message"), long);
-        assert_eq!((reader.message.len(), reader.rest.len()), (0, 0));
+        assert!(reader.part.is_none());
     }
 
     #[test]

@@ -28,7 +28,7 @@ struct Entry {
     /// The revision of the source up to which the client has answered everything.
     settled: AtomicU64,
     /// The status of a stream that has to end although its client does nothing wrong.
-    ending: OnceLock<Status>,
+    ending: OnceLock<Box<Status>>,
     is_closed: AtomicBool,
 }
 
@@ -235,11 +235,11 @@ impl StreamInfo {
     }
 
     pub(super) fn end(&self, status: Status) {
-        let _ = self.0.ending.set(status); // the first reason counts
+        let _ = self.0.ending.set(Box::new(status)); // the first reason counts
     }
 
     pub(super) fn ending(&self) -> Option<&Status> {
-        self.0.ending.get()
+        self.0.ending.get().map(|status| &**status)
     }
 
     pub(super) fn set_closed(&self) {
