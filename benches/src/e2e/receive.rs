@@ -47,29 +47,31 @@ pub fn receive(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     let (port, n) = (port.parse()?, n.parse()?);
     let runtime = Builder::new_current_thread().enable_all().build()?;
     println!("{port}");
-    let (local, mut ours, mut bare) = (LocalSet::new(), None, None);
-    obey(|| match (kind, ours.take(), bare.take()) {
-        ("ours", None, _) => {
-            let (client, last) = runtime.block_on(watch(port, n));
-            ours = Some(client);
+    if kind == "ours" {
+        let close = |(client, _watch)| runtime.block_on(XdsClient::close(&client));
+        take_turns(|| runtime.block_on(watch(port, n)), close);
+    } else {
+        let local = LocalSet::new();
+        let close = |fleet| local.block_on(&runtime, Fleet::close(fleet));
+        take_turns(|| local.block_on(&runtime, fleet(port, n)), close);
+    }
+    Ok(())
+}
+
+/// Opens a client for a line, which takes until the moment that `open` returns, and closes it for the next.
+fn take_turns<T>(open: impl Fn() -> (T, Instant), close: impl Fn(T)) {
+    let mut client = None;
+    obey(|| match client.take() {
+        None => {
+            let (opened, last) = open();
+            client = Some(opened);
             last
         }
-        (_, None, None) => {
-            let (fleet, last) = local.block_on(&runtime, fleet(port, n));
-            bare = Some(fleet);
-            last
-        }
-        (_, client, fleet) => {
-            if let Some((client, _watch)) = client {
-                runtime.block_on(XdsClient::close(&client));
-            }
-            if let Some(fleet) = fleet {
-                local.block_on(&runtime, Fleet::close(fleet));
-            }
+        Some(opened) => {
+            close(opened);
             Instant::now()
         }
     });
-    Ok(())
 }
 
 /// Watches all clusters, until N have arrived. Returns the moment of the last one.

@@ -129,6 +129,11 @@ impl App {
             self.unjudged.clear();
         }
     }
+
+    /// Notes that the server may have forgotten the errors of what a name covers, which the client keeps.
+    fn doubt_errors(&mut self, name: &ResourceName) {
+        self.erred.iter_mut().for_each(|(erred, left)| *left |= covers(name, erred));
+    }
 }
 
 impl<V: Variant> WithClient<V> {
@@ -159,7 +164,7 @@ impl<V: Variant> WithClient<V> {
             let app = &mut self.apps[t];
             app.again.extend(self.setup.many.iter().find(|many| **many == name && app.left.contains(*many)).cloned());
             if app.left.contains(&name) {
-                app.erred.iter_mut().for_each(|(erred, left)| *left |= covers(&name, erred));
+                app.doubt_errors(&name);
             }
             self.client.resources_mut(self.setup.url(t)).subscribe([name]).expect("a good name");
         }
@@ -180,7 +185,7 @@ impl<V: Variant> WithClient<V> {
             if !KNOWN_ACCEPTED_AFTER_LEAVING {
                 app.raced.extend(app.unjudged.iter().filter(|resource| covers(name, resource)).cloned());
             }
-            app.erred.iter_mut().for_each(|(erred, left)| *left |= covers(name, erred));
+            app.doubt_errors(name);
             app.left.insert(name.clone());
             // Of the responses in flight none is for a later subscription to the name.
             let url = self.setup.url(t);
