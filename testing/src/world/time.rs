@@ -28,8 +28,7 @@ impl<V: Both> World<V> {
         let waits = |pair: &Pair<V>| pair.client.poll_timeout().is_some_and(|due| due <= self.now + TTL / 3);
         // A removal that is deferred, though the client may have it: a store that forgot makes the server repeat it.
         let defers = |pair: &Pair<V>| pair.server.as_ref().is_some_and(|of| of.in_flight() == 0 && !of.is_settled());
-        !self.is_of_servers(due)
-            || self.pairs.iter().any(|pair| waits(pair) || defers(pair) || self.owes_removal(pair))
+        !self.is_of_servers(due) || self.pairs.iter().any(|pair| waits(pair) || defers(pair) || self.owes_removal(pair))
     }
 
     /// Returns whether a server still owes a client the report that a resource does not exist. The server may only
