@@ -67,9 +67,9 @@ pub(super) async fn serve(listener: TcpListener, shared: Shared) -> std::io::Res
     }
 }
 
-struct Pages {
+pub(super) struct Pages<B> {
     shared: Shared,
-    requests: Incoming,
+    requests: B,
     first: First,
     /// The last change that was sent; `None` before the first response.
     sent: Option<u64>,
@@ -105,8 +105,8 @@ impl First {
     }
 }
 
-impl Pages {
-    fn new(shared: Shared, requests: Incoming) -> Self {
+impl<B> Pages<B> {
+    pub(super) fn new(shared: Shared, requests: B) -> Self {
         let first = First { prefix: [0; 5], read: 0 };
         Self { shared, requests, first, sent: None, waits: None, frames: None, ended: false }
     }
@@ -123,7 +123,7 @@ impl Pages {
     }
 }
 
-impl Body for Pages {
+impl<B: Body<Data = Bytes> + Unpin> Body for Pages<B> {
     type Data = Bytes;
     type Error = Infallible;
 

@@ -148,23 +148,30 @@ pub fn e4() -> Figure {
     change("E4", Scene { connections: 16, ..Scene::delta(100_000, 1000) }, 21, 1.5)
 }
 
-/// Idle streams: the resident set.
+/// Returns the bytes of an idle stream, after some changes.
+async fn idle(kind: Kind, scene: Scene) -> f64 {
+    let mut process = scene.start(kind);
+    let before = process.resident();
+    let (fleet, _) = scene.open(&process).await;
+    scene.changes(&mut process, &fleet, 3).await;
+    let bytes = (process.resident() - before) / scene.streams as f64;
+    fleet.close().await;
+    bytes
+}
+
+/// Idle streams: the resident set, the median of three processes each.
 pub fn e5() -> Figure {
     let scene = Scene::delta(1, 2000);
-    let [ours, bare] = [Kind::Ours, Kind::Bare].map(|kind| {
-        run(async {
-            let mut process = scene.start(kind);
-            let before = process.resident();
-            let (fleet, _) = scene.open(&process).await;
-            scene.changes(&mut process, &fleet, 3).await;
-            let bytes = (process.resident() - before) / scene.streams as f64;
-            fleet.close().await;
-            bytes
-        })
-    });
+    let kinds = [Kind::Ours, Kind::Bare, Kind::Tonic];
+    let mut bytes = kinds.map(|_| Vec::new());
+    for _ in 0..3 {
+        kinds.iter().zip(&mut bytes).for_each(|(&kind, bytes)| bytes.push(run(idle(kind, scene))));
+    }
+    let [ours, bare, tonic] = bytes.map(|mut bytes| median(&mut bytes));
     let row = Row { bytes: ours, ratio: ours / bare, ..scene.row("E5", 0) };
     let checks = [
         Check::most("E5: an idle stream, of the bare server's resident set", row.ratio, 1.15),
+        Check::most("E5: the same, of the bare server's behind tonic", ours / tonic, 1.15),
         Check::most("E5: KiB of an idle stream", ours / KIB, 40.0),
     ];
     ([row].into(), checks.into())

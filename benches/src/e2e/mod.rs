@@ -2,6 +2,7 @@
 //! bytes over the same HTTP/2 and parses nothing. Each server is a process of its own, so that the load is not counted.
 
 mod bare;
+mod behind_tonic;
 mod beside;
 mod figures;
 mod frames;

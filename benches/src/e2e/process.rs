@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use super::Variant;
 
-/// The measured program, and the bare one beside it.
+/// The measured program, and the bare ones beside it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Kind {
     Ours,
     Bare,
+    /// The bare server behind tonic's transport.
+    Tonic,
 }
 
 impl Kind {
@@ -19,6 +21,7 @@ impl Kind {
         match self {
             Self::Ours => "ours",
             Self::Bare => "bare",
+            Self::Tonic => "tonic",
         }
     }
 }

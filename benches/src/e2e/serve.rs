@@ -1,4 +1,4 @@
-//! The process that serves: `serve ours|bare delta|sotw N`. It prints its port, changes a resource for each line that
+//! The process that serves: `serve ours|bare|tonic delta|sotw N`. It prints its port, changes a resource for each line that
 //! it reads, and ends with its input.
 
 use std::error::Error;
@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use xds_machine::{Delta, Sotw};
 
 use super::frames::Template;
-use super::{bare, ours};
+use super::{bare, behind_tonic, ours};
 use crate::stream::Wire;
 
 /// Serves until the input ends.
@@ -19,7 +19,7 @@ use crate::stream::Wire;
 /// If the arguments are none of the above, or there is no port.
 pub fn serve(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let [kind, variant, n] = arguments[..] else { return Err("serve ours|bare delta|sotw N".into()) };
+    let [kind, variant, n] = arguments[..] else { return Err("serve ours|bare|tonic delta|sotw N".into()) };
     let n = n.parse()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;
@@ -34,8 +34,8 @@ pub fn serve(arguments: &[String]) -> Result<(), Box<dyn Error>> {
                 ours::change(&group, round);
             })
         }
-        (_, "sotw") => bare::<Sotw>(&runtime, listener, n),
-        _ => bare::<Delta>(&runtime, listener, n),
+        (_, "sotw") => bare::<Sotw>(&runtime, listener, n, kind),
+        _ => bare::<Delta>(&runtime, listener, n, kind),
     };
     println!("{}", address.port());
     obey(|| {
@@ -45,13 +45,16 @@ pub fn serve(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn bare<V>(runtime: &tokio::runtime::Runtime, listener: TcpListener, n: usize) -> Box<dyn FnMut()>
+fn bare<V>(runtime: &tokio::runtime::Runtime, listener: TcpListener, n: usize, kind: &str) -> Box<dyn FnMut()>
 where
     V: Wire + xds_machine::proto::Wire + 'static,
 {
     let (mut template, all) = Template::<V>::new(n);
     let shared = bare::Shared::new(all);
-    runtime.spawn(bare::serve(listener, shared.clone()));
+    match kind {
+        "tonic" => drop(runtime.spawn(behind_tonic::serve(listener, shared.clone()))),
+        _ => drop(runtime.spawn(bare::serve(listener, shared.clone()))),
+    }
     Box::new(move || shared.change(template.change()))
 }
 
