@@ -182,6 +182,9 @@ pub trait Source {
     /// Returns whether the type is known at all: until it is, its subscribers are sent nothing, not even that nothing
     /// exists.
     ///
+    /// A type that is known stays known in this epoch. A store that loses its backend serves what it has: heartbeats and
+    /// deferred removals of the type become due, and a machine that may send nothing would ask to be polled for ever.
+    ///
     /// There is no default: a control plane that restarts with an empty store and returns `true` removes every
     /// resource of every client. Return `true` once the store is loaded.
     fn is_known(&self, type_url: &TypeUrl) -> bool;
