@@ -350,6 +350,16 @@ fn a_mention_does_not_confirm_a_name_that_was_listed_earlier() {
 }
 
 #[test]
+fn a_mention_does_not_confirm_a_name_that_was_settled_while_it_was_left_out() {
+    let (mut announced, name) = relisting();
+    announced.settle(|_| true);
+    assert_eq!(list(&mut announced, 1), [NAME], "a settled name must be listed all the same");
+    assert!(announced.has_unconfirmed() && !announced.awaits_mention());
+    announced.confirm(&name); // a response that the server made before it read either request
+    assert!(announced.has_unconfirmed() && !announced.is_confirmed(NAME));
+}
+
+#[test]
 fn the_last_time_out_settles_a_name_that_no_newer_response_relists() {
     let (mut announced, name) = relisting();
     assert!(announced.time_out(&name), "the first time-out relists the name");
