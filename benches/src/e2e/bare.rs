@@ -44,6 +44,13 @@ impl Shared {
         waiting.into_iter().for_each(Waker::wake);
     }
 
+    /// Answers a call, whose requests are received and dropped.
+    pub(super) fn answer<B>(&self, requests: B) -> Response<Pages<B>> {
+        let mut response = Response::new(Pages::new(self.clone(), requests));
+        response.headers_mut().insert("content-type", HeaderValue::from_static("application/grpc"));
+        response
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -56,9 +63,7 @@ pub(super) async fn serve(listener: TcpListener, shared: Shared) -> std::io::Res
         connection.set_nodelay(true)?;
         let shared = shared.clone();
         let service = service_fn(move |request: http::Request<Incoming>| {
-            let body = Pages::new(shared.clone(), request.into_body());
-            let mut response = Response::new(body);
-            response.headers_mut().insert("content-type", HeaderValue::from_static("application/grpc"));
+            let response = shared.answer(request.into_body());
             async move { Ok::<_, Infallible>(response) }
         });
         let serving = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
@@ -106,7 +111,7 @@ impl First {
 }
 
 impl<B> Pages<B> {
-    pub(super) fn new(shared: Shared, requests: B) -> Self {
+    fn new(shared: Shared, requests: B) -> Self {
         let first = First { prefix: [0; 5], read: 0 };
         Self { shared, requests, first, sent: None, waits: None, frames: None, ended: false }
     }

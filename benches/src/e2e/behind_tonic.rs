@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::task::{Context, Poll};
 
-use http::{HeaderValue, Request, Response};
+use http::{Request, Response};
 use tokio::net::TcpListener;
 use tonic::body::Body;
 use tonic::server::NamedService;
@@ -12,7 +12,7 @@ use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tower_service::Service;
 
-use super::bare::{Pages, Shared};
+use super::bare::Shared;
 
 #[derive(Clone)]
 struct Bare(Shared);
@@ -27,9 +27,7 @@ impl Service<Request<Body>> for Bare {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let mut response = Response::new(Body::new(Pages::new(self.0.clone(), request.into_body())));
-        response.headers_mut().insert("content-type", HeaderValue::from_static("application/grpc"));
-        ready(Ok(response))
+        ready(Ok(self.0.answer(request.into_body()).map(Body::new)))
     }
 }
 

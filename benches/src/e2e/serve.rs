@@ -1,5 +1,5 @@
-//! The process that serves: `serve ours|bare|tonic delta|sotw N`. It prints its port, changes a resource for each line that
-//! it reads, and ends with its input.
+//! The process that serves: `serve ours|bare|tonic delta|sotw N`. It prints its port, changes a resource for each line
+//! that it reads, and ends with its input.
 
 use std::error::Error;
 use std::io::{BufRead as _, stdin};
