@@ -87,10 +87,16 @@ fn setup<V: Both>(random: &mut Random) -> Setup {
     features.into_iter().fold(setup, |setup, with| if random.below(4) == 0 { with(setup) } else { setup })
 }
 
-/// Returns the names to subscribe to: resources, the wildcard, a collection, fixed aliases, and an alias that moves.
+/// Returns the names to subscribe to: resources, the wildcard, a collection, fixed aliases, and aliases that move. Aliases
+/// sort before the names of resources or after them, and some resources sort before their collection.
 fn names<V: Both>(random: &mut Random, structured: bool) -> Vec<String> {
     let count = random.pick(&[2, 3, 5, 8, 16]);
-    let name = |i: usize| if structured { format!("xdstp:///T/r{i}") } else { format!("r{i}") };
+    let early = random.below(2);
+    let name = |i: usize| match structured {
+        true if i < early => format!("xdstp:///T/!{i}"),
+        true => format!("xdstp:///T/r{i}"),
+        false => format!("r{i}"),
+    };
     let mut names: Vec<String> = (0..count).map(name).collect();
     if structured && random.below(4) > 0 {
         names.push("xdstp:///T/*".into());
@@ -98,11 +104,13 @@ fn names<V: Both>(random: &mut Random, structured: bool) -> Vec<String> {
     if random.below(3) > 0 {
         names.push("*".into());
     }
-    if !V::LISTS && random.below(4) == 0 {
-        names.push("~".into());
-    }
-    if !V::LISTS && random.below(4) == 0 {
-        names.extend((0..count).map(|i| format!("~{}", name(i))));
+    if !V::LISTS {
+        for mark in ["~", "!"].into_iter().filter(|_| random.below(6) == 0) {
+            names.push(mark.into());
+        }
+        for mark in ["~", "!"].into_iter().filter(|_| random.below(6) == 0) {
+            names.extend((0..count).map(|i| format!("{mark}{}", name(i))));
+        }
     }
     names
 }

@@ -9,7 +9,7 @@ use super::resource::Resource;
 use super::response_limit::Progress;
 use super::source::{Entry, Source};
 use super::view::View;
-use super::wanted::Wanted;
+use super::wanted::{Wanted, is_named_by};
 use crate::name::ResourceName;
 
 /// The view of a client, without pending resources.
@@ -40,10 +40,12 @@ impl<'a> Sent<'a> {
 
     /// Returns whether the client was sent a present resource, and it is not about to be sent again.
     pub(super) fn has(&self, entry: &Entry<'_>, resource: &Resource) -> bool {
-        let (view, name) = (self.view, resource.name());
-        (view.is_sent_ahead(name, entry.since) || self.covers(name))
-            && !view.is_news(name, entry)
-            && !self.wanted.is_among(self.pending.names(), resource)
+        let (view, name, pending) = (self.view, resource.name(), self.pending.names());
+        let is_sent_ahead = view.is_sent_ahead(name, entry.since);
+        // The answer to a collection leaves out what was sent ahead.
+        let is_pending =
+            if is_sent_ahead { is_named_by(pending, resource) } else { self.wanted.is_among(pending, resource) };
+        (is_sent_ahead || self.covers(name)) && !view.is_news(name, entry) && !is_pending
     }
 
     /// Returns whether the client was sent a resource that is absent now, and that the source had when it was read last.

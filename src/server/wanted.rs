@@ -197,6 +197,6 @@ pub(super) fn was_named(names: &BTreeSet<ResourceName>, name: &ResourceName, ent
 }
 
 /// Returns whether one of these names is a resource's own, or an alias of it.
-fn is_named_by(names: &BTreeSet<ResourceName>, resource: &Resource) -> bool {
+pub(super) fn is_named_by(names: &BTreeSet<ResourceName>, resource: &Resource) -> bool {
     names.contains(resource.name()) || resource.aliases().iter().any(|alias| names.contains(alias))
 }

@@ -6,8 +6,8 @@ use xds_machine::{Code, ResourceName, Status};
 
 use super::Made;
 
-/// The alias that any resource may have, one at a time: the alias moves.
-pub(crate) const SHARED: &str = "~";
+/// The first characters of aliases: one sorts after the names of resources, one before them.
+const MARKS: [char; 2] = ['~', '!'];
 
 /// The store of a world.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -47,11 +47,11 @@ impl Store {
         self.known[t] = true;
     }
 
-    /// Puts a resource with new content. The previous target of the moving alias loses the alias first. Returns the
+    /// Puts a resource with new content. The previous target of the moving aliases loses them first. Returns the
     /// changed resources with their new content.
     pub fn put(&mut self, setup: &Made, t: usize, name: &ResourceName) -> Vec<(ResourceName, u8)> {
         let content = self.content(setup, t, name).map_or(0, |content| 1 - content);
-        let moves = content == 1 && setup.names.iter().any(|name| name == SHARED);
+        let moves = content == 1 && setup.names.iter().any(is_shared);
         let had_alias = |other: &&ResourceName| *other != name && self.content(setup, t, other) == Some(1);
         let others = setup.names.iter().filter(|_| moves).filter(|other| is_resource(other)).filter(had_alias);
         let mut changed: Vec<_> = others.map(|other| (other.clone(), 0)).collect();
@@ -107,13 +107,13 @@ impl Relabel for Store {
 }
 
 /// Returns whether a subscription to one name covers another: the wildcard, a collection and an alias select others.
-/// The content of a resource determines whether it has the moving alias.
+/// The content of a resource determines whether it has the moving aliases.
 pub(crate) fn stands_for(wanted: &ResourceName, name: &ResourceName, content: Option<u8>) -> bool {
     let (wanted, name) = (wanted.as_str(), name.as_str());
     wanted == name
         || wanted.strip_suffix('*').is_some_and(|start| name.starts_with(start))
-        || wanted.strip_prefix('~') == Some(name)
-        || (wanted == SHARED && content == Some(1))
+        || wanted.strip_prefix(MARKS) == Some(name)
+        || (is_mark(wanted) && content == Some(1))
 }
 
 /// Returns whether a name is that of a resource, and selects no other.
@@ -122,7 +122,16 @@ pub(crate) fn is_resource(name: &ResourceName) -> bool {
 }
 
 pub(crate) fn is_alias(name: &ResourceName) -> bool {
-    name.as_str().starts_with('~')
+    name.as_str().starts_with(MARKS)
+}
+
+/// Returns whether a name is an alias that any resource may have, one at a time: the alias moves.
+pub(crate) fn is_shared(name: &ResourceName) -> bool {
+    is_mark(name.as_str())
+}
+
+fn is_mark(name: &str) -> bool {
+    MARKS.iter().any(|mark| name.strip_prefix(*mark) == Some(""))
 }
 
 /// Makes a resource of the store, with its aliases if the world has any for it.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use xds_machine::server::Action;
 use xds_machine::{Code, ResourceName, Status, WILDCARD, type_url};
 
-use super::super::store::SHARED;
+use super::super::store::is_shared;
 use super::super::{Both, Bug, Feature, Made, Store, is_alias, is_resource, stands_for};
 use super::{Deferral, Ghost, Memory, Out, Rejected, Told, covers, version_of};
 use crate::variant::{Request, Response};
@@ -46,7 +46,7 @@ impl Ghost {
         // A resource that waited for its turn by a name that is unsubscribed has its heartbeat now.
         memory.due |= !before.is_subset(&memory.listed);
         memory.reasons.extend(asked);
-        if again.iter().any(|asked| asked == SHARED) {
+        if again.iter().any(is_shared) {
             memory.reasons.extend(memory.delivered.keys().cloned()); // the alias's target may be removed with it
         }
         if !again.is_empty() {
@@ -54,7 +54,7 @@ impl Ghost {
         }
         memory.rejected.retain(|name, _| !covers(&again, name, content(name)));
         let by_alias = |name: &ResourceName| {
-            let may_stand = |asked: &ResourceName| asked == SHARED || stands_for(asked, name, content(name));
+            let may_stand = |asked: &ResourceName| is_shared(asked) || stands_for(asked, name, content(name));
             again.iter().any(|asked| is_alias(asked) && may_stand(asked))
         };
         // The former targets of an alias that is requested again are removed again, and later than it is answered if its
@@ -291,7 +291,7 @@ impl Memory {
             Feature::Hold => self.delivered.keys().any(|name| is_gone(name) && self.server_wants(name, None)),
             Feature::Alias => sent_by(is_alias),
             Feature::MovedAlias => {
-                self.listed.contains(SHARED)
+                self.listed.iter().any(is_shared)
                     && self.delivered.iter().any(|(name, &sent)| sent == 1 && there(name) != Some(1))
             }
             Feature::Collection => sent_by(ResourceName::is_glob),
