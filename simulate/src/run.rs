@@ -52,8 +52,9 @@ pub struct Run<V: Both> {
 /// simple.
 fn setup<V: Both>(random: &mut Random) -> Setup {
     let structured = random.below(4) == 0;
-    let types: &[&str] = match random.below(5) {
+    let types: &[&str] = match random.below(6) {
         _ if structured => &["T"],
+        5 if !V::LISTS => &[type_url::VIRTUAL_HOST],
         0 => &[type_url::CLUSTER],
         1 => &[type_url::ENDPOINT],
         2 => &[type_url::ENDPOINT, type_url::CLUSTER],

@@ -51,6 +51,7 @@ impl Memory {
         let nothing = response.resources.is_empty() && response.removed.is_empty();
         let says_nothing = nothing && response.errors.is_empty() && response.beats.is_empty();
         assert!(V::LISTS || !says_nothing || self.asked_since, "a response that nobody asked for says nothing");
+        assert!(!V::LISTS || !self.listed.is_empty(), "a response to a client that subscribes to nothing");
     }
 
     /// Checks that a request says something new.
