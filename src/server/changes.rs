@@ -160,9 +160,7 @@ pub(super) fn is_orphan<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &Vi
     // An alias with an unknown target may still stand for this resource, or may come back to it.
     let may_stand = |alias: &ResourceName| wanted.names().contains(alias) && of.get(alias).state == State::Unknown;
     match entry.state {
-        State::Present(resource) if resource.name() == name => {
-            !wanted.wants(of, resource) && !resource.aliases().iter().any(may_stand)
-        }
+        State::Present(resource) if resource.name() == name => !wanted.wants(of, resource),
         State::Unknown => !view.aliases().of(name).any(may_stand),
         State::Present(_) | State::Absent => true,
     }

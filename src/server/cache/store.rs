@@ -103,13 +103,13 @@ impl Store {
 
     pub(super) fn insert(&mut self, resource: Resource, now: Revision) -> bool {
         let at = self.find(resource.name().as_str());
-        if at.is_some_and(|at| matches!(&self.slots[at].what, What::Present(old) if *old == resource)) {
+        if at.is_some_and(|at| self.as_put(at) == Some(&resource)) {
             return false;
         }
-        self.sum = self.sum.wrapping_add(hash::pair(resource.name(), resource.version()));
-        let (name, aliases) = (resource.name().clone(), resource.aliases().to_vec());
-        self.set(at, What::Present(resource), now);
-        self.claim(&name, aliases, now);
+        let name = resource.name().clone();
+        self.claim(&name, resource.aliases().to_vec(), now);
+        self.set_present(at, resource, now);
+        self.take_aliases(&name, now);
         true
     }
 
@@ -171,6 +171,9 @@ impl Store {
         self.take_error(at);
         let slot = &mut self.slots[at];
         let old = core::mem::replace(&mut slot.what, what);
+        if let (What::Present(resource), false) = (&old, self.aliases.whole.is_empty()) {
+            self.aliases.whole.remove(resource.name());
+        }
         if let What::Present(resource) = &old {
             self.sum = self.sum.wrapping_sub(hash::pair(resource.name(), resource.version()));
         }

@@ -5,6 +5,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::name::ResourceName;
+use crate::server::resource::Resource;
 
 /// Maximum number of former targets of an alias, kept so that clients that have them can be sent their removal.
 const FORMER: usize = 4;
@@ -35,6 +36,9 @@ pub(super) struct Aliases {
     pub(super) of: BTreeMap<ResourceName, Vec<ResourceName>>,
     /// The resources with an alias, in the order in which they got it: the alias stands for the last.
     pub(super) claims: BTreeMap<ResourceName, Vec<ResourceName>>,
+    /// The resources some of whose aliases stand for something else, as they were put. The store serves them without
+    /// these aliases: to a client, an alias stands for the last resource that it received with it.
+    pub(super) whole: BTreeMap<ResourceName, Resource>,
     /// Whether any alias ever existed.
     pub(super) ever: bool,
 }

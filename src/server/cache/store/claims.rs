@@ -1,5 +1,6 @@
 //! The assignment of aliases to resources.
 
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,10 +12,11 @@ use crate::ensure::ensure;
 use crate::name::ResourceName;
 use crate::revision::Revision;
 use crate::server::hash;
+use crate::server::resource::Resource;
 use crate::server::source::Entry;
 
 impl Store {
-    /// Sets the aliases of a resource.
+    /// Sets the aliases of a resource, which is then set itself.
     pub(super) fn claim(&mut self, name: &ResourceName, mut aliases: Vec<ResourceName>, now: Revision) {
         let before = self.aliases.of.get(name).cloned().unwrap_or_default(); // an empty list allocates nothing
         if before.is_empty() && aliases.is_empty() {
@@ -59,16 +61,8 @@ impl Store {
         match next {
             None => self.set(Some(at), What::Unaliased(what.into()), now),
             Some(next) => {
-                // The next resource is new to the subscribers of the alias.
                 self.point(alias, &next, now);
-                if let Some(at) = self.find(next.as_str()) {
-                    let what = self.slots[at].what.clone();
-                    if let What::Present(resource) = &what {
-                        self.sum = self.sum.wrapping_add(hash::pair(resource.name(), resource.version()));
-                    }
-                    self.set(Some(at), what, now);
-                    self.slots[at].history = None;
-                }
+                self.put_again(&next, now);
             }
         }
     }
@@ -82,6 +76,61 @@ impl Store {
             _ => Alias { name: alias.clone(), of: Some(to.clone()), former: Vec::new() },
         };
         self.set(at, What::Alias(pointed.into()), now);
+    }
+
+    /// Takes the aliases of a resource that was put, and the alias of its name, from other resources that have them.
+    pub(super) fn take_aliases(&mut self, name: &ResourceName, now: Revision) {
+        if self.aliases.claims.is_empty() {
+            return;
+        }
+        let aliases = self.aliases.of.get(name).into_iter().flatten().chain([name]);
+        let others = aliases.filter_map(|alias| self.aliases.claims.get(alias)).flatten();
+        let others: BTreeSet<ResourceName> = others.filter(|other| *other != name).cloned().collect();
+        others.iter().for_each(|other| self.put_again(other, now));
+    }
+
+    /// Makes a resource present, with those of its aliases that stand for it.
+    pub(super) fn set_present(&mut self, at: Option<usize>, resource: Resource, now: Revision) {
+        let served = self.served(&resource);
+        self.sum = self.sum.wrapping_add(hash::pair(served.name(), served.version()));
+        let differs = served != resource;
+        self.set(at, What::Present(served), now);
+        if differs {
+            self.aliases.whole.insert(resource.name().clone(), resource);
+        }
+    }
+
+    /// Returns a present resource as it was put.
+    pub(super) fn as_put(&self, at: usize) -> Option<&Resource> {
+        let resource = self.slots[at].resource()?;
+        Some(self.aliases.whole.get(resource.name()).unwrap_or(resource))
+    }
+
+    /// Returns a resource as it is served: without aliases that stand for another one.
+    fn served(&self, resource: &Resource) -> Resource {
+        let name = resource.name();
+        let stands = |alias: &ResourceName| match self.find(alias.as_str()).map(|at| &self.slots[at].what) {
+            Some(What::Alias(alias)) => alias.of.as_ref() == Some(name),
+            _ => false,
+        };
+        let has = |alias: &&ResourceName| *alias == name || stands(alias);
+        let aliases: Vec<ResourceName> = resource.aliases().iter().filter(has).cloned().collect();
+        if aliases.len() == resource.aliases().len() {
+            resource.clone()
+        } else {
+            resource.clone().with_aliases(aliases)
+        }
+    }
+
+    /// Serves a resource with its aliases of now, if these are others than before: the resource is new to those who
+    /// subscribe by them.
+    fn put_again(&mut self, name: &ResourceName, now: Revision) {
+        let Some(at) = self.find(name.as_str()) else { return };
+        let Some(resource) = self.as_put(at).cloned() else { return };
+        if self.slots[at].resource() != Some(&self.served(&resource)) {
+            self.set_present(Some(at), resource, now);
+            self.slots[at].history = None;
+        }
     }
 
     /// Returns the entry of the name in a slot; for an alias, the entry of its resource.
@@ -131,6 +180,15 @@ impl Store {
             ensure!(right, "{alias} does not stand for {owner:?}");
             ensure!(by.iter().all(|name| self.aliases.of.contains_key(name)), "{alias} is had by nobody");
         }
+        for resource in self.resources() {
+            let whole = self.aliases.whole.get(resource.name());
+            let as_put = whole.unwrap_or(resource);
+            ensure!(self.served(as_put) == *resource, "{} has an alias that stands for another", resource.name());
+            ensure!(whole != Some(resource), "{} was put as it is served", resource.name());
+        }
+        let astray =
+            self.aliases.whole.keys().find(|name| self.find(name.as_str()).and_then(|at| self.as_put(at)).is_none());
+        ensure!(astray.is_none(), "{astray:?} was put, and is not there");
         Ok(())
     }
 }
