@@ -186,6 +186,21 @@ fn an_answer_to_names_alone_does_not_answer_a_resubscribed_wildcard() {
     }
 }
 
+/// An error of a name answers that name.
+#[test]
+fn an_error_of_a_name_does_not_answer_a_resubscribed_wildcard() {
+    for (leaves, answered) in [("*", false), ("c", true)] {
+        let mut client = asked(&["*", "b", "c"]);
+        client.resources_mut(&endpoints()).unsubscribe([leaves]);
+        assert!(client.poll_transmit().is_some());
+        client.resources_mut(&endpoints()).subscribe([leaves]).expect("a name");
+        assert!(client.poll_transmit().is_some());
+        let error = ResourceError { name: "b".into(), status: Some(Status::new(Code::Unavailable, "no")) };
+        hear_response(&mut client, delta::Response { errors: vec![error], ..response(&[], &[]) });
+        assert_eq!(client.layer(&endpoints()).is_awaited("*"), !answered, "{leaves}");
+    }
+}
+
 /// In SotW the client distinguishes an answer to the wildcard from an answer to names.
 #[test]
 fn the_sotw_wildcard_is_answered_only_by_a_response_after_its_request() {

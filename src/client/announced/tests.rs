@@ -371,3 +371,26 @@ fn the_last_time_out_settles_a_name_that_no_newer_response_relists() {
     }
     assert_eq!(list(&mut announced, last), [NAME], "the name is listed all the same");
 }
+
+#[test]
+fn the_last_time_out_of_a_listed_name_leaves_it_unconfirmed() {
+    let (mut announced, name) = relisting();
+    assert!(announced.time_out(&name), "the first time-out relists the name");
+    for serial in 2..=u64::from(REOPENINGS) + 2 {
+        assert!(list(&mut announced, serial).is_empty(), "left out under response {serial}");
+        assert_eq!(list(&mut announced, serial), [NAME], "listed under response {serial}");
+    }
+    assert!(!announced.time_out(&name) && !announced.is_relisting(NAME), "the last time-out");
+    announced.confirm(&name); // a response that the server made before it read the last request
+    assert!(announced.has_unconfirmed() && !announced.is_confirmed(NAME));
+}
+
+/// A server may ignore a request that answers an older response than its last.
+#[test]
+fn a_request_under_an_older_response_leaves_a_name_out_as_well() {
+    let (mut announced, _) = relisting();
+    let under_older = announced.list([&ResourceName::from(NAME)].into_iter(), 2, 3, 9);
+    assert!(under_older.names.is_empty(), "no request under response 3 has left the name out");
+    assert!(list(&mut announced, 3).is_empty());
+    assert_eq!(list(&mut announced, 3), [NAME]);
+}
