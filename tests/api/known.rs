@@ -201,6 +201,20 @@ fn an_error_of_a_name_does_not_answer_a_resubscribed_wildcard() {
     }
 }
 
+/// A resource that is removed because it cannot be served may exist.
+#[test]
+fn a_resource_removed_with_another_error_than_not_found_may_exist() {
+    for (code, exists) in [(Code::Unavailable, true), (Code::NotFound, false)] {
+        let mut client = asked(&["a"]);
+        let actions = hear(&mut client, &["a"], &[]);
+        accept(&mut client, actions);
+        let error = ResourceError { name: "a".into(), status: Some(Status::new(code, "no")) };
+        let actions = hear_response(&mut client, delta::Response { errors: vec![error], ..response(&[], &["a"]) });
+        accept(&mut client, actions);
+        assert_eq!(client.layer(&endpoints()).does_not_exist("a"), !exists);
+    }
+}
+
 /// In SotW the client distinguishes an answer to the wildcard from an answer to names.
 #[test]
 fn the_sotw_wildcard_is_answered_only_by_a_response_after_its_request() {
