@@ -6,4 +6,5 @@ mod properties;
 mod regressions;
 mod seeded_bugs;
 mod servers;
+mod shared_aliases;
 mod watches;

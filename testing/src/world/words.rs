@@ -20,15 +20,15 @@ const COLLECTIONS: [&[&str]; 4] = [
     &["xdstp:///T/*", "xdstp:///T/a", "xdstp:///T/b", "a"],
 ];
 
-/// Names with aliases: a fixed one, and a moving one.
-const ALIASES: [&[&str]; 4] = [&["~a", "a"], &["~", "a", "b"], &["*", "~", "~a", "a"], &["*", "~", "a", "b"]];
+/// Names with aliases: a fixed one, and a moving one. Some sort before the names of resources.
+const ALIASES: [&[&str]; 4] = [&["~a", "a"], &["~", "a", "b"], &["*", "~", "~a", "a"], &["*", "!", "a", "b"]];
 
 /// Names with collections and aliases.
 const EVERYTHING: [&[&str]; 4] = [
     &["~", "xdstp:///T/*", "xdstp:///T/a"],
     &["*", "~", "xdstp:///T/a", "xdstp:///T/b"],
-    &["~", "xdstp:///T/*", "xdstp:///T/a", "xdstp:///T/b"],
-    &["~", "~xdstp:///T/a", "xdstp:///T/*", "xdstp:///T/a"],
+    &["!", "xdstp:///T/*", "xdstp:///T/a", "xdstp:///T/b"],
+    &["~", "!xdstp:///T/a", "xdstp:///T/*", "xdstp:///T/a"],
 ];
 
 /// Derives the shape of a world from its bytes: types and names, the setup, and each feature separately. Zero selects
