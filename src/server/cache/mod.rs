@@ -134,14 +134,14 @@ impl Cache {
     pub fn insert(&mut self, type_url: &TypeUrl, resource: Resource) -> bool {
         let next = self.next();
         let changed = self.store(type_url).insert(resource, next);
-        self.note(changed)
+        self.note(type_url, changed)
     }
 
     /// Removes a resource, which is then known not to exist. Returns `false` if it was already known not to exist.
     pub fn remove(&mut self, type_url: &TypeUrl, name: impl Into<ResourceName>) -> bool {
         let (next, tombstones) = (self.next(), self.tombstones);
         let changed = self.store(type_url).remove(name.into().as_str(), next, tombstones);
-        self.note(changed)
+        self.note(type_url, changed)
     }
 
     /// Marks the existence of a resource as unknown until it is inserted or removed: its subscribers are sent nothing, but
@@ -149,7 +149,7 @@ impl Cache {
     pub fn set_unknown(&mut self, type_url: &TypeUrl, name: impl Into<ResourceName>) -> bool {
         let next = self.next();
         let changed = self.store(type_url).set_unknown(name.into(), next);
-        self.note(changed)
+        self.note(type_url, changed)
     }
 
     /// Sets the error of a resource that cannot be served, until it is inserted or removed: the error is sent to
@@ -176,7 +176,7 @@ impl Cache {
         }
         let (next, tombstones) = (self.next(), self.tombstones);
         let changed = self.store(type_url).set_error(name.into(), status, next, tombstones);
-        self.note(changed)
+        self.note(type_url, changed)
     }
 
     /// Replaces all resources of the type. The type is known afterwards, and every other name does not exist, whether
@@ -204,7 +204,7 @@ impl Cache {
     pub fn set_known(&mut self, type_url: &TypeUrl) {
         let next = self.next();
         let changed = self.store(type_url).set_known(next);
-        self.note(changed);
+        self.note(type_url, changed);
     }
 
     /// Encodes the changed pages for one variant, for responses that carry everything: the first answer to a
@@ -239,9 +239,9 @@ impl Cache {
         Revision(self.revision.0 + 1)
     }
 
-    fn note(&mut self, changed: bool) -> bool {
+    fn note(&mut self, type_url: &TypeUrl, changed: bool) -> bool {
         if changed {
-            self.revision = self.next();
+            self.revision = self.of(type_url).revision();
         }
         changed
     }

@@ -107,9 +107,9 @@ impl Store {
             return false;
         }
         let name = resource.name().clone();
-        self.claim(&name, resource.aliases().to_vec(), now);
+        let others = self.claim(&name, resource.aliases().to_vec(), now);
         self.set_present(at, resource, now);
-        self.take_aliases(&name, now);
+        self.put_again(others);
         true
     }
 
@@ -121,7 +121,8 @@ impl Store {
             What::Absent(_) | What::Alias(_) | What::Unaliased(_) | What::Free => return false,
         };
         self.set(Some(at), What::Absent(name.clone()), now);
-        self.claim(&name, Vec::new(), now);
+        let others = self.claim(&name, Vec::new(), now);
+        self.put_again(others);
         self.forget(tombstones);
         true
     }
@@ -138,7 +139,8 @@ impl Store {
             self.errors.insert(now, (at as u32, status));
         }
         if absent {
-            self.claim(&name, Vec::new(), now);
+            let others = self.claim(&name, Vec::new(), now);
+            self.put_again(others);
         }
         self.forget(tombstones);
         true

@@ -16,14 +16,20 @@ use crate::server::resource::Resource;
 use crate::server::source::Entry;
 
 impl Store {
-    /// Sets the aliases of a resource, which is then set itself.
-    pub(super) fn claim(&mut self, name: &ResourceName, mut aliases: Vec<ResourceName>, now: Revision) {
-        let before = self.aliases.of.get(name).cloned().unwrap_or_default(); // an empty list allocates nothing
-        if before.is_empty() && aliases.is_empty() {
-            return;
+    /// Sets the aliases of a resource, which is set itself before or after. Returns the other resources that have one of
+    /// the aliases, the old or the new ones, or the name as an alias: [`put_again`](Self::put_again) is due for these.
+    pub(super) fn claim(
+        &mut self,
+        name: &ResourceName,
+        mut aliases: Vec<ResourceName>,
+        now: Revision,
+    ) -> BTreeSet<ResourceName> {
+        if aliases.is_empty() && self.aliases.claims.is_empty() {
+            return BTreeSet::new(); // nearly always
         }
-        self.aliases.ever = true;
         aliases.retain(|alias| alias != name);
+        self.aliases.ever |= !aliases.is_empty();
+        let before = self.aliases.of.remove(name).unwrap_or_default();
         for alias in before.iter().filter(|alias| !aliases.contains(alias)) {
             self.unclaim(alias, name, now);
         }
@@ -39,11 +45,13 @@ impl Store {
                 self.point(alias, name, now);
             }
         }
-        if aliases.is_empty() {
-            self.aliases.of.remove(name);
-        } else {
+        let touched = before.iter().chain(&aliases).chain([name]);
+        let others = touched.filter_map(|alias| self.aliases.claims.get(alias)).flatten();
+        let others = others.filter(|other| *other != name).cloned().collect();
+        if !aliases.is_empty() {
             self.aliases.of.insert(name.clone(), aliases);
         }
+        others
     }
 
     fn unclaim(&mut self, alias: &ResourceName, name: &ResourceName, now: Revision) {
@@ -60,10 +68,7 @@ impl Store {
         };
         match next {
             None => self.set(Some(at), What::Unaliased(what.into()), now),
-            Some(next) => {
-                self.point(alias, &next, now);
-                self.put_again(&next, now);
-            }
+            Some(next) => self.point(alias, &next, now),
         }
     }
 
@@ -76,17 +81,6 @@ impl Store {
             _ => Alias { name: alias.clone(), of: Some(to.clone()), former: Vec::new() },
         };
         self.set(at, What::Alias(pointed.into()), now);
-    }
-
-    /// Takes the aliases of a resource that was put, and the alias of its name, from other resources that have them.
-    pub(super) fn take_aliases(&mut self, name: &ResourceName, now: Revision) {
-        if self.aliases.claims.is_empty() {
-            return;
-        }
-        let aliases = self.aliases.of.get(name).into_iter().flatten().chain([name]);
-        let others = aliases.filter_map(|alias| self.aliases.claims.get(alias)).flatten();
-        let others: BTreeSet<ResourceName> = others.filter(|other| *other != name).cloned().collect();
-        others.iter().for_each(|other| self.put_again(other, now));
     }
 
     /// Makes a resource present, with those of its aliases that stand for it.
@@ -122,14 +116,16 @@ impl Store {
         }
     }
 
-    /// Serves a resource with its aliases of now, if these are others than before: the resource is new to those who
-    /// subscribe by them.
-    fn put_again(&mut self, name: &ResourceName, now: Revision) {
-        let Some(at) = self.find(name.as_str()) else { return };
-        let Some(resource) = self.as_put(at).cloned() else { return };
-        if self.slots[at].resource() != Some(&self.served(&resource)) {
-            self.set_present(Some(at), resource, now);
-            self.slots[at].history = None;
+    /// Serves resources with their aliases of now, if these are others than before: each is new to those who subscribe
+    /// by the aliases, at a revision of its own.
+    pub(super) fn put_again(&mut self, names: BTreeSet<ResourceName>) {
+        for name in names {
+            let Some(at) = self.find(name.as_str()) else { continue };
+            let Some(resource) = self.as_put(at).cloned() else { continue };
+            if self.slots[at].resource() != Some(&self.served(&resource)) {
+                self.set_present(Some(at), resource, Revision(self.revision.0 + 1));
+                self.slots[at].history = None;
+            }
         }
     }
 
