@@ -86,7 +86,8 @@ pub trait Source {
 
     /// Returns the entry of a name, which may be an alias: then the resource has another name. (An alias that starts
     /// or stops standing for a resource does so at a revision of its own, as a name does that becomes present or
-    /// absent.)
+    /// absent. A resource has only aliases that stand for it: to a client, an alias stands for the last resource that
+    /// it received with it.)
     fn get(&self, type_url: &TypeUrl, name: &ResourceName) -> Entry<'_>;
 
     /// Returns the entry of a name that is in its [normal form](crate::xdstp), as [`get`](Self::get) does. Called for

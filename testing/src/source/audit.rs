@@ -165,6 +165,12 @@ impl OfType {
             ensure(stands, "`get` gives the resource of the name, or one that has it as an alias", || {
                 format!("{name} is {now}")
             })?;
+            for alias in resource.aliases() {
+                let of = source.get(type_url, alias).resource().map(Resource::name);
+                ensure(of == Some(resource.name()), "a resource has only aliases that stand for it", || {
+                    format!("{} has {alias}, which stands for {of:?}", resource.name())
+                })?;
+            }
             ensure(source.error(type_url, name).is_none(), "no resource that is present has an `error`", || {
                 name.to_string()
             })?;

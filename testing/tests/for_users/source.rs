@@ -241,6 +241,21 @@ fn a_revision_shared_by_two_changes_is_found_by_the_first_check() {
     );
 }
 
+/// To a client, an alias stands for the last resource that it received with it.
+#[test]
+fn an_alias_of_two_resources_is_found() {
+    let (of, mut map, mut cache) = (TypeUrl::from(type_url::CLUSTER), Map::new(None), Cache::new(1));
+    for name in ["a", "b"] {
+        let resource = Resource::new(name, name).with_aliases(["x"]);
+        map.put(&of, resource.clone());
+        cache.insert(&of, resource);
+    }
+    let broken = Probe::new(map).check(&of).expect_err("the map looks up no alias");
+    assert_eq!(broken.rule, "a resource has only aliases that stand for it");
+    assert_eq!(broken.what, "a has x, which stands for None");
+    assert_eq!(Probe::new(cache).check(&of), Ok(()));
+}
+
 /// A probe panics at the call.
 #[test]
 #[should_panic = "`changes` has the latest first"]
