@@ -109,7 +109,7 @@ fn rows() -> Vec<Row> {
         ),
         (FirstNamesOnly, SOTW, partial(ab, n.wishes(2, 0)), 9, "the server's view of what is wanted"),
         (ConstantNonce, SOTW, partial(a, n.wishes(1, 0).changes(3, 0)), 18, "a is 0, applied is Some(1)"),
-        (EmptyMeansAll, SOTW, partial(a, n.wishes(1, 1)), 8, "a response to a client that subscribes to nothing"),
+        (EmptyMeansAll, SOTW, partial(a, n.wishes(1, 1)), 12, "the server's view of what is wanted"),
         (BeatsAreContent, DELTA, full(a, n.wishes(1, 0).changes(1, 0).beats(1)).ttl(), 13, "that is no content"),
         (
             KeepsExpired,
