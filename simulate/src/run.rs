@@ -106,9 +106,7 @@ fn names<V: Both>(random: &mut Random, structured: bool) -> Vec<String> {
         names.push("*".into());
     }
     if !V::LISTS {
-        for mark in ["~", "!"].into_iter().filter(|_| random.below(6) == 0) {
-            names.push(mark.into());
-        }
+        names.extend(["~", "!"].into_iter().filter(|_| random.below(6) == 0).map(String::from));
         for mark in ["~", "!"].into_iter().filter(|_| random.below(6) == 0) {
             names.extend((0..count).map(|i| format!("{mark}{}", name(i))));
         }

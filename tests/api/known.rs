@@ -171,33 +171,23 @@ fn an_answer_to_earlier_names_alone_does_not_answer_the_wildcard() {
     assert!(answered(&[], &[]));
 }
 
-/// The same if the wildcard was sent first, and then unsubscribed and subscribed again; but not if only a name was.
+/// The same if the wildcard was sent first, and then unsubscribed and subscribed again; but not if only a name was. An
+/// error of a name answers that name.
 #[test]
 fn an_answer_to_names_alone_does_not_answer_a_resubscribed_wildcard() {
+    let error = ResourceError { name: "b".into(), status: Some(Status::new(Code::Unavailable, "no")) };
+    let of_names = [response(&[], &["b"]), delta::Response { errors: vec![error], ..response(&[], &[]) }];
     for (leaves, answered) in [("*", false), ("c", true)] {
-        let mut client = asked(&["*", "b", "c"]);
-        client.resources_mut(&endpoints()).unsubscribe([leaves]);
-        assert!(client.poll_transmit().is_some());
-        client.resources_mut(&endpoints()).subscribe([leaves]).expect("a name");
-        assert!(client.poll_transmit().is_some());
-        let actions = hear(&mut client, &[], &["b"]);
-        accept(&mut client, actions);
-        assert_eq!(client.layer(&endpoints()).is_awaited("*"), !answered, "{leaves}");
-    }
-}
-
-/// An error of a name answers that name.
-#[test]
-fn an_error_of_a_name_does_not_answer_a_resubscribed_wildcard() {
-    for (leaves, answered) in [("*", false), ("c", true)] {
-        let mut client = asked(&["*", "b", "c"]);
-        client.resources_mut(&endpoints()).unsubscribe([leaves]);
-        assert!(client.poll_transmit().is_some());
-        client.resources_mut(&endpoints()).subscribe([leaves]).expect("a name");
-        assert!(client.poll_transmit().is_some());
-        let error = ResourceError { name: "b".into(), status: Some(Status::new(Code::Unavailable, "no")) };
-        hear_response(&mut client, delta::Response { errors: vec![error], ..response(&[], &[]) });
-        assert_eq!(client.layer(&endpoints()).is_awaited("*"), !answered, "{leaves}");
+        for of_names in &of_names {
+            let mut client = asked(&["*", "b", "c"]);
+            client.resources_mut(&endpoints()).unsubscribe([leaves]);
+            assert!(client.poll_transmit().is_some());
+            client.resources_mut(&endpoints()).subscribe([leaves]).expect("a name");
+            assert!(client.poll_transmit().is_some());
+            let actions = hear_response(&mut client, of_names.clone());
+            accept(&mut client, actions);
+            assert_eq!(client.layer(&endpoints()).is_awaited("*"), !answered, "{leaves}");
+        }
     }
 }
 

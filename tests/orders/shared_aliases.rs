@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 
-use xds_machine::client::{Action, Config, Update};
+use xds_machine::client::{Action, Client, Config};
 use xds_machine::message::Node;
 use xds_machine::server::{self, Cache, Resource, ResponseLimit};
-use xds_machine::{Delta, ResourceName, TypeUrl, WILDCARD, type_url};
+use xds_machine::{Delta, Instant, ResourceName, TypeUrl, WILDCARD, type_url};
 use xds_machine_testing::duo::{Duo, Step};
 use xds_machine_testing::random::Random;
 
@@ -53,9 +53,12 @@ impl Record {
         }
     }
 
-    fn apply(&mut self, update: &Update) {
+    /// Applies an update, and accepts it.
+    fn act(&mut self, client: &mut Client<Delta>, now: Instant, action: Action) {
+        let Action::Apply(update) = action else { return };
         update.removed().iter().for_each(|name| _ = self.held.remove(name));
         self.held.extend(update.resources().map(|resource| (resource.name().clone(), resource.body().to_vec())));
+        client.handle_verdict(now, update.accept()).expect("it is out");
     }
 }
 
@@ -108,10 +111,7 @@ impl Walk {
         assert_eq!(cache.check_invariants(), Ok(()));
         if random.one_in(2) {
             while let Some(action) = duo.client.poll_action() {
-                if let Action::Apply(update) = action {
-                    record.apply(&update);
-                    duo.client.handle_verdict(duo.now, update.accept()).expect("it is out");
-                }
+                record.act(&mut duo.client, duo.now, action);
             }
         }
     }
@@ -119,12 +119,7 @@ impl Walk {
     /// Lets both ends come to rest, and checks what the client has.
     fn check(&mut self) {
         let Self { clusters, cache, duo, record, .. } = self;
-        duo.settle(cache, |client, now, action| {
-            if let Action::Apply(update) = action {
-                record.apply(&update);
-                client.handle_verdict(now, update.accept()).expect("it is out");
-            }
-        });
+        duo.settle(cache, |client, now, action| record.act(client, now, action));
         let held: BTreeSet<ResourceName> = duo.client.layer(clusters).held().map(|(name, _)| name.clone()).collect();
         record.held = take(&mut record.held).into_iter().filter(|(name, _)| held.contains(name)).collect();
         assert_eq!(record.held.keys().cloned().collect::<BTreeSet<_>>(), held, "what is held was applied");

@@ -110,10 +110,10 @@ impl Relabel for Store {
 /// The content of a resource determines whether it has the moving aliases.
 pub(crate) fn stands_for(wanted: &ResourceName, name: &ResourceName, content: Option<u8>) -> bool {
     let (wanted, name) = (wanted.as_str(), name.as_str());
+    let by_alias = |of: &str| of == name || (of.is_empty() && content == Some(1));
     wanted == name
         || wanted.strip_suffix('*').is_some_and(|start| name.starts_with(start))
-        || wanted.strip_prefix(MARKS) == Some(name)
-        || (is_mark(wanted) && content == Some(1))
+        || wanted.strip_prefix(MARKS).is_some_and(by_alias)
 }
 
 /// Returns whether a name is that of a resource, and selects no other.
@@ -127,11 +127,7 @@ pub(crate) fn is_alias(name: &ResourceName) -> bool {
 
 /// Returns whether a name is an alias that any resource may have, one at a time: the alias moves.
 pub(crate) fn is_shared(name: &ResourceName) -> bool {
-    is_mark(name.as_str())
-}
-
-fn is_mark(name: &str) -> bool {
-    MARKS.iter().any(|mark| name.strip_prefix(*mark) == Some(""))
+    name.as_str().strip_prefix(MARKS) == Some("")
 }
 
 /// Makes a resource of the store, with its aliases if the world has any for it.
