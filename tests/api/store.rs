@@ -326,7 +326,7 @@ fn names_missing_from_the_replacement_of_a_type_do_not_exist() {
     assert!(all.is_known(&t), "that there is nothing is known");
 }
 
-/// Also if nothing else changed before.
+/// Also if nothing else changed before. A former target that loses the alias is no change of the alias.
 #[test]
 fn a_cache_knows_the_former_target_of_an_alias_that_moved() {
     let (t, alias) = (TypeUrl::from("t"), ResourceName::from("alias"));
@@ -334,6 +334,8 @@ fn a_cache_knows_the_former_target_of_an_alias_that_moved() {
     cache.insert(&t, Resource::new("a", vec![1]).with_aliases(["alias"]));
     assert_eq!(cache.former_targets(&t, &alias), Some((Revision(1), &[][..])));
     cache.insert(&t, Resource::new("b", vec![1]).with_aliases(["alias"]));
+    assert_eq!(cache.former_targets(&t, &alias), Some((Revision(2), &["a".into()][..])));
+    cache.insert(&t, Resource::new("a", vec![1]));
     assert_eq!(cache.former_targets(&t, &alias), Some((Revision(2), &["a".into()][..])));
 }
 
