@@ -127,6 +127,22 @@ fn a_resource_that_no_alias_stood_for_has_no_earlier_form() {
     assert_eq!(stream.status("a"), Some((NotSent, true)), "by the alias");
 }
 
+#[test]
+fn a_resource_that_was_unknown_for_a_while_has_its_earlier_form() {
+    use DeliveryStatus::{Acknowledged, NotSent};
+    let mut stream = Stream::new(Config::ads());
+    stream.put("a", b"1");
+    stream.ask(&["a"], &[]);
+    let nonce = stream.send();
+    stream.answer(nonce, None);
+    stream.cache.set_unknown(&clusters(), "a");
+    stream.put("a", b"2");
+    assert_eq!(stream.status("a"), Some((NotSent, true)));
+    let nonce = stream.send();
+    stream.answer(nonce, None);
+    assert_eq!(stream.status("a"), Some((Acknowledged, false)));
+}
+
 /// Resources whose names are in another order than the pages, and portions that end within a page.
 #[test]
 fn the_delivery_status_of_each_resource_is_exact_during_an_answer_in_portions() {
