@@ -145,7 +145,8 @@ impl Config {
     }
 
     /// Sets how long pushed removals of clusters and endpoints (delta) may wait for unsent changes of listeners and
-    /// routes (xds_protocol.rst, "Eventual consistency considerations"). Default: 5 s. Zero disables the delay.
+    /// routes (xds_protocol.rst, "Eventual consistency considerations"). The removals of a type share this time, which
+    /// counts from the first that waits. Default: 5 s. Zero disables the delay.
     #[must_use]
     pub fn with_removal_delay(mut self, delay: Duration) -> Self {
         self.settings_mut().removal_delay = delay;
