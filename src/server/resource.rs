@@ -70,9 +70,9 @@ impl Resource {
 
     /// Sets the aliases (delta; xds_protocol.rst, "Resource names"): clients that subscribe to one of them receive the
     /// resource. An alias of several resources stands for the last one that got it, and a [`Cache`](super::Cache) serves
-    /// the others without it: to a client, an alias stands for the last resource that it received with it. While a
-    /// resource has this very name, the name is no alias; it becomes one again when a resource with the alias is next
-    /// put.
+    /// the others without it: to a client, an alias stands for the last resource that it received with it. A resource
+    /// that was [unknown](super::Cache::set_unknown) gets its aliases anew when it is put. While a resource has this very
+    /// name, the name is no alias; it becomes one again when a resource with the alias is next put.
     #[must_use]
     pub fn with_aliases(self, aliases: impl IntoIterator<Item = impl Into<ResourceName>>) -> Self {
         self.changed(|stored| {

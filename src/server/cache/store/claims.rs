@@ -29,14 +29,17 @@ impl Store {
         }
         aliases.retain(|alias| alias != name);
         self.aliases.ever |= !aliases.is_empty();
+        let is_back = self.find(name.as_str()).is_some_and(|at| matches!(self.slots[at].what, What::Unknown(_)));
         let before = self.aliases.of.remove(name).unwrap_or_default();
         for alias in before.iter().filter(|alias| !aliases.contains(alias)) {
             self.unclaim(alias, name, now);
         }
         for alias in &aliases {
             let claims = self.aliases.claims.entry(alias.clone()).or_default();
-            let known = claims.contains(name);
+            // A resource that was unknown gets an alias anew, which another one may have got meanwhile.
+            let known = if is_back { claims.last() == Some(name) } else { claims.contains(name) };
             if !known {
+                claims.retain(|other| other != name);
                 claims.push(name.clone());
             }
             // The alias may have been the name of a resource meanwhile.
