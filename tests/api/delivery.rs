@@ -42,6 +42,12 @@ impl Stream {
         self.server.handle_request(NOW, request).expect("a verdict");
     }
 
+    /// Sends a response, which is accepted.
+    fn deliver(&mut self) {
+        let nonce = self.send();
+        self.answer(nonce, None);
+    }
+
     /// Returns the status, and whether an earlier form was sent.
     fn status(&self, name: &str) -> Option<(DeliveryStatus, bool)> {
         let delivery = self.server.delivery(&clusters(), name, &self.cache)?;
@@ -94,8 +100,7 @@ fn a_resource_that_was_not_subscribed_has_no_earlier_form() {
     stream.put(MEMBER, b"1");
     stream.put("b", b"1");
     stream.ask(&["other"], &[]);
-    let nonce = stream.send();
-    stream.answer(nonce, None);
+    stream.deliver();
     stream.cache.remove(&clusters(), MEMBER);
     stream.put("b", b"2");
     stream.ask(&["xdstp:///envoy.config.cluster.v3.Cluster/some/*"], &[]);
@@ -113,8 +118,7 @@ fn a_resource_that_no_alias_stood_for_has_no_earlier_form() {
     let mut stream = Stream::new(Config::ads());
     stream.put("a", b"1");
     stream.ask(&["alias"], &[]);
-    let nonce = stream.send();
-    stream.answer(nonce, None);
+    stream.deliver();
     let put = |stream: &mut Stream, content: &'static [u8]| {
         stream.cache.insert(&clusters(), Resource::new("a", content).with_aliases(["alias"]));
     };
@@ -133,13 +137,11 @@ fn a_resource_that_was_unknown_for_a_while_has_its_earlier_form() {
     let mut stream = Stream::new(Config::ads());
     stream.put("a", b"1");
     stream.ask(&["a"], &[]);
-    let nonce = stream.send();
-    stream.answer(nonce, None);
+    stream.deliver();
     stream.cache.set_unknown(&clusters(), "a");
     stream.put("a", b"2");
     assert_eq!(stream.status("a"), Some((NotSent, true)));
-    let nonce = stream.send();
-    stream.answer(nonce, None);
+    stream.deliver();
     assert_eq!(stream.status("a"), Some((Acknowledged, false)));
 }
 

@@ -326,7 +326,7 @@ fn names_missing_from_the_replacement_of_a_type_do_not_exist() {
     assert!(all.is_known(&t), "that there is nothing is known");
 }
 
-/// Also if nothing else changed before. A former target that loses the alias is no change of the alias.
+/// The move is the first change after the alias was new. A former target that loses the alias does not change it.
 #[test]
 fn a_cache_knows_the_former_target_of_an_alias_that_moved() {
     let (t, alias) = (TypeUrl::from("t"), ResourceName::from("alias"));

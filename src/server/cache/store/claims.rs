@@ -16,8 +16,9 @@ use crate::server::resource::Resource;
 use crate::server::source::Entry;
 
 impl Store {
-    /// Sets the aliases of a resource, which is set itself before or after. Returns the other resources that have one of
-    /// the aliases, the old or the new ones, or the name as an alias: [`put_again`](Self::put_again) is due for these.
+    /// Sets the aliases of a resource. One that is put is set itself afterwards, so that its slot shows whether it was
+    /// unknown. Returns the other resources that have one of the aliases, the old or the new ones, or the name as an
+    /// alias: [`put_again`](Self::put_again) is due for these.
     pub(super) fn claim(
         &mut self,
         name: &ResourceName,

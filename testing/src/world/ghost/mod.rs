@@ -84,8 +84,8 @@ struct Memory {
     asked_since: bool,
     /// The first request claimed versions.
     claimed: bool,
-    /// In delta, the wildcard or a collection was subscribed to again: a server that answers in portions may repeat
-    /// removals of before, which are deferred too.
+    /// In delta with limited responses, the wildcard, a collection or an alias was subscribed to again: the server may
+    /// repeat removals of before, which are deferred too.
     resubscribed: bool,
     /// The resources that were sent to the client and not removed.
     delivered: BTreeMap<ResourceName, u8>,

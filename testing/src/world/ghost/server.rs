@@ -200,9 +200,10 @@ impl Ghost {
         let gone = delivered.keys().any(is_gone);
         // A store that forgot a removal, a server at its limit, an alias, and a resubscription make the server repeat
         // removals, which are deferred too.
-        let resubscribed = setup.response_limit.is_some() && self.types[t].resubscribed;
-        let aliases = || setup.names.iter().any(is_alias);
-        let repeats = setup.is_forgetful() || setup.limit.is_some() || resubscribed || aliases();
+        let repeats = setup.is_forgetful()
+            || setup.limit.is_some()
+            || self.types[t].resubscribed
+            || setup.names.iter().any(is_alias);
         let aged = self.types[t].deferral == Deferral::Over || (repeats && self.aged);
         if t == clusters && gone && !self.types[t].asked_since && !aged {
             assert!(!unsent(listeners), "clusters go away before the listeners that may refer to them");
@@ -365,7 +366,8 @@ impl Memory {
             self.listed.insert(WILDCARD.into());
             again.insert(WILDCARD.into());
         }
-        self.resubscribed |= request.names.iter().any(|name| !is_resource(name) && self.listed.contains(name));
+        let listed_before = |name: &ResourceName| !is_resource(name) && self.listed.contains(name);
+        self.resubscribed |= setup.response_limit.is_some() && request.names.iter().any(listed_before);
         self.listed.extend(request.names.iter().cloned());
         self.listed.retain(|name| !request.unsubscribe.contains(name));
         if setup.response_limit.is_some() && request.unsubscribe.iter().any(ResourceName::is_wildcard) {
