@@ -70,7 +70,6 @@ fn setup<V: Both>(random: &mut Random) -> Setup {
         full_state,
         response_limit: random.some(3).map(|random| 1 + random.below(3)),
         page: random.some(2).map(|random| 1 + random.below(5)),
-        retry: random.some(3).map(|random| 1 + random.below(2) as u32),
         limit: random.some(4).map(|random| 1 + random.below(names.len())),
         ttl: random.pick(&[Ttls::None, Ttls::None, Ttls::All, Ttls::Mixed]),
         unknown: random.below(4) == 0,

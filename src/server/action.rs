@@ -41,7 +41,7 @@ pub enum Action {
         /// The number of such requests in a row.
         count: u64,
     },
-    /// The client rejected a response or a part of it, which is resent if it changes or by a [`Retry`](super::Retry).
+    /// The client rejected a response or a part of it. A rejected resource is sent again once it changes.
     Nack {
         /// The type URL of the exchange.
         type_url: TypeUrl,

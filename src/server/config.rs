@@ -1,4 +1,4 @@
-//! The configuration of a server machine: scope, dialect, limits, response size, retries.
+//! The configuration of a server machine: scope, dialect, limits, response size.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -34,7 +34,6 @@ pub struct Settings {
     pub(super) removal_delay: Duration,
     pub(super) sotw_removal_delay: bool,
     pub(super) response_limit: ResponseLimit,
-    pub(super) retry: Option<Retry>,
     pub(super) limits: Limits,
     pub(super) legacy_wildcard: LegacyWildcard,
     pub(super) named_by_initial_versions: bool,
@@ -84,7 +83,6 @@ impl Config {
             removal_delay: Duration::from_secs(5),
             sotw_removal_delay: false,
             response_limit: ResponseLimit::default(),
-            retry: None,
             limits: Limits::default(),
             legacy_wildcard: LegacyWildcard::AsTheTypeSays,
             named_by_initial_versions: false,
@@ -171,13 +169,6 @@ impl Config {
     #[must_use]
     pub fn with_response_limit(mut self, response_limit: ResponseLimit) -> Self {
         self.settings_mut().response_limit = response_limit;
-        self
-    }
-
-    /// Resends rejected resources that did not change, for clients that reject for transient reasons. Default: never.
-    #[must_use]
-    pub fn with_retry(mut self, retry: Retry) -> Self {
-        self.settings_mut().retry = Some(retry);
         self
     }
 
@@ -275,16 +266,6 @@ impl Default for ResponseLimit {
     fn default() -> Self {
         Self { resources: usize::MAX, bytes: usize::MAX }
     }
-}
-
-/// The schedule by which a rejected response is resent though nothing changed. Both fields are always needed, so no
-/// field will be added.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub struct Retry {
-    /// The time from the NACK to the retry.
-    pub after: Duration,
-    /// The number of retries of one rejection. A rejection of new content starts a count of its own.
-    pub times: u32,
 }
 
 /// Limits on what a client may make one stream of a server hold. A legitimate mesh of 100,000 resources reaches none

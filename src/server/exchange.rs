@@ -3,14 +3,12 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 
-use super::config::Retry;
 use super::extent::Extent;
-use super::rejections::{Rejections, Retrying};
+use super::rejections::Rejections;
 use crate::ensure::ensure;
 use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, Version};
 use crate::revision::Revision;
-use crate::time::Instant;
 
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct Exchange {
@@ -61,17 +59,12 @@ impl Exchange {
 
     /// Handles the ACK or NACK of the last response. Returns the version and the revision of that response, unless it
     /// had its ACK or NACK already. `rejection`: the client's error message, if it is a NACK.
-    pub(super) fn handle_answer(
-        &mut self,
-        now: Instant,
-        rejection: Option<&str>,
-        retry: Option<Retry>,
-    ) -> Option<(Version, Revision)> {
+    pub(super) fn handle_answer(&mut self, rejection: Option<&str>) -> Option<(Version, Revision)> {
         let InFlight { version, revision, extent } = self.in_flight.take()?;
         self.abandoned = false;
         self.stale = 0;
         if let Some(reason) = rejection {
-            self.rejections.get_or_insert_default().add(extent, reason, now, retry);
+            self.rejections.get_or_insert_default().add(extent, reason);
         } else if extent.is_all() {
             self.clear_rejections(); // the client accepted every resource
         } else if let Some(rejections) = &mut self.rejections {
@@ -117,30 +110,6 @@ impl Exchange {
     /// Drops all rejections.
     fn clear_rejections(&mut self) {
         self.rejections = None;
-    }
-
-    /// Returns the time of the next retry; `None` while a response is in flight.
-    #[inline]
-    pub(super) fn next_retry(&self) -> Option<Instant> {
-        self.rejections.as_ref()?.next().filter(|_| !self.is_waiting())
-    }
-
-    pub(super) fn put_off_retries(&mut self, now: Instant, until: Instant) {
-        if let Some(rejections) = &mut self.rejections {
-            rejections.put_off(now, until);
-        }
-    }
-
-    /// Takes the oldest rejection whose retry is due.
-    pub(super) fn take_due_retry(&mut self, now: Instant) -> Option<Retrying> {
-        let due = self.rejections.as_mut()?.take_due(now);
-        self.tidy();
-        due
-    }
-
-    /// Puts back what is left of a retry.
-    pub(super) fn put_back(&mut self, rest: Retrying) {
-        self.rejections.get_or_insert_default().put_back(rest);
     }
 
     // Queries.

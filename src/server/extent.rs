@@ -31,9 +31,6 @@ pub(super) struct Extent {
 pub(super) struct More {
     /// Answered names.
     pub(super) names: BTreeSet<ResourceName>,
-    /// Names that were resent because they had been rejected, and the number of retries so far.
-    pub(super) retried: BTreeSet<ResourceName>,
-    pub(super) tries: u32,
     /// The pages of a partial answer to the wildcard.
     pub(super) pages: Option<Pages>,
     /// Names that were left out, unless answered by name, because the client had them.
@@ -62,9 +59,7 @@ impl Extent {
 
     /// Returns whether the extent certainly has no resource.
     pub(super) fn is_nothing(&self) -> bool {
-        let more = |more: &More| {
-            !more.names.is_empty() || !more.retried.is_empty() || more.pages.is_some() || !more.ahead.is_empty()
-        };
+        let more = |more: &More| !more.names.is_empty() || more.pages.is_some() || !more.ahead.is_empty();
         !self.whole && self.after == Some(self.to) && !self.more.as_deref().is_some_and(more)
     }
 
@@ -72,7 +67,7 @@ impl Extent {
     pub(super) fn names_at_most(&self) -> Option<impl Iterator<Item = &ResourceName>> {
         let more = self.more.as_deref().filter(|more| more.pages.is_none() && more.ahead.is_empty());
         let only = !self.whole && self.after == Some(self.to);
-        more.filter(|_| only).map(|more| more.names.iter().chain(&more.retried))
+        more.filter(|_| only).map(|more| more.names.iter())
     }
 
     /// Returns whether the response had all subscribed resources.
@@ -85,8 +80,8 @@ impl Extent {
     /// the name is in a range of pages.
     pub(super) fn has(&self, name: &ResourceName, entry: &Entry<'_>, paged: impl Fn(&Pages) -> bool) -> bool {
         let more = self.more.as_deref();
-        let named = |more: &More| was_named(&more.names, name, entry) || was_named(&more.retried, name, entry);
-        let asked = |more: &More| was_asked(&more.names, name, entry) || was_asked(&more.retried, name, entry);
+        let named = |more: &More| was_named(&more.names, name, entry);
+        let asked = |more: &More| was_asked(&more.names, name, entry);
         let in_pages = || more.and_then(|more| more.pages.as_ref()).is_some_and(&paged);
         let ahead = |more: &More| more.ahead.contains(name);
         let had = more.is_some_and(|more| more.leaves_out(name, entry));

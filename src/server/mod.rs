@@ -53,7 +53,6 @@ mod rejections;
 mod resource;
 mod response;
 mod response_limit;
-mod retry;
 mod sent;
 mod sent_aliases;
 mod size;
@@ -73,7 +72,7 @@ use core::marker::PhantomData;
 pub use self::action::{Action, DropReason};
 pub use self::cache::{Cache, DependentName};
 use self::claims::Claims;
-pub use self::config::{Config, Dialect, Limits, ResponseLimit, Retry, Scope};
+pub use self::config::{Config, Dialect, Limits, ResponseLimit, Scope};
 pub use self::delivery::{Delivered, Delivery, DeliveryStatus};
 use self::draft::{Draft, Order};
 use self::extent::Extent;
@@ -144,7 +143,7 @@ impl<V: Variant> Server<V> {
     ///
     /// Returns [`Error::Peer`] if the request breaks the protocol or a limit: close the stream with the status of the
     /// error. Returns [`Error::Caller`] if too many actions wait to be polled. An error leaves the machine unchanged.
-    pub fn handle_request(&mut self, now: Instant, mut request: V::Request) -> Result<(), Error> {
+    pub fn handle_request(&mut self, _now: Instant, mut request: V::Request) -> Result<(), Error> {
         if self.closed {
             return Ok(());
         }
@@ -168,7 +167,7 @@ impl<V: Variant> Server<V> {
             }
         };
         let (nonce, error) = V::take_answer(&mut request);
-        self.handle_answer(now, at, first, nonce, error);
+        self.handle_answer(at, first, nonce, error);
         if self.closed {
             return Ok(());
         }
@@ -239,9 +238,7 @@ impl<V: Variant> Server<V> {
     pub fn poll_timeout(&self) -> Option<Instant> {
         // A type with a response in flight sends nothing before the ACK or NACK.
         let waits = self.types.iter().filter(|of| !of.exchange.is_waiting());
-        let due = |of: &Subscription| {
-            of.defer_until.into_iter().chain(of.heartbeat.due()).chain(of.exchange.next_retry()).min()
-        };
+        let due = |of: &Subscription| of.defer_until.into_iter().chain(of.heartbeat.due()).min();
         if self.closed { None } else { waits.filter_map(due).min() }
     }
 
@@ -328,7 +325,7 @@ impl<V: Variant> Server<V> {
 
     /// Handles the ACK or NACK of a request ([design rule 8](crate::manual::rules#rule-8): the presence of an error
     /// makes it a NACK).
-    fn handle_answer(&mut self, now: Instant, at: usize, first: bool, nonce: Nonce, error: Option<Status>) {
+    fn handle_answer(&mut self, at: usize, first: bool, nonce: Nonce, error: Option<Status>) {
         if first {
             return; // S-COM-03: its nonce and error belong to an earlier stream
         }
@@ -341,7 +338,7 @@ impl<V: Variant> Server<V> {
         }
         if nonce == *of.exchange.nonce() && !nonce.is_empty() {
             let rejection = error.as_ref().map(|error| error.message.as_str());
-            if let Some((version, revision)) = of.handle_answer(now, rejection, settings.retry) {
+            if let Some((version, revision)) = of.handle_answer(rejection) {
                 let type_url = of.type_url().clone();
                 self.actions.push(match error {
                     None => Action::Ack { type_url, version, revision, nonce },
@@ -383,18 +380,14 @@ impl<V: Variant> Server<V> {
         if of.heartbeat.left_some_out() {
             of.note_left_out(now, source);
         }
-        let retries = of.pending.is_empty() && of.exchange.next_retry().is_some_and(|due| due <= now);
         let heartbeats_due = of.heartbeat.is_due(now);
-        if !claimed && !heartbeats_due && !retries && of.is_quiet(source) {
+        if !claimed && !heartbeats_due && of.is_quiet(source) {
             of.defer_until = None; // no deferred removal is left
             return None;
         }
         let order = self.order(at, now, source);
         let of = &mut self.types[at];
         if order.answers_only && of.pending.is_empty() && of.view.sent_to().is_some() {
-            if let Some(retry) = settings.retry.filter(|_| retries) {
-                of.exchange.put_off_retries(now, now + retry.after); // or they would stay due
-            }
             if !heartbeats_due {
                 return None;
             }
@@ -412,9 +405,8 @@ impl<V: Variant> Server<V> {
                 return Some(self.respond(at, version, Extent::NOTHING, draft));
             }
         }
-        let retrying = if retries && !order.answers_only { of.retry(now, source, order.names) } else { None };
         let mut draft = Draft::default();
-        draft.must_send |= of.pending.reply() || retrying.is_some();
+        draft.must_send |= of.pending.reply();
         if let Err(status) = V::draft(of, source, order, &mut draft) {
             self.close(status);
             return None;
@@ -422,10 +414,7 @@ impl<V: Variant> Server<V> {
         if heartbeats_due {
             V::add_heartbeats(of, source, &mut draft);
         }
-        let mut extent = of.note_sent(now, settings.removal_delay, order.names, source, &mut draft);
-        if let Some(retrying) = retrying {
-            of.note_retried(now, retrying, &mut extent);
-        }
+        let extent = of.note_sent(now, settings.removal_delay, order.names, source, &mut draft);
         if self.ttl && (draft.must_send || heartbeats_due || of.heartbeat.due().is_none()) {
             of.schedule_heartbeats(now, source, heartbeats_due, &draft);
         }

@@ -8,7 +8,6 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::changes;
-use super::config::Retry;
 use super::draft::Draft;
 use super::exchange::Exchange;
 use super::extent::{Extent, More};
@@ -161,13 +160,8 @@ impl Subscription {
 
     /// Handles the ACK or NACK of the last response. Returns the version and the revision of that response, unless it
     /// had its ACK or NACK already.
-    pub(super) fn handle_answer(
-        &mut self,
-        now: Instant,
-        rejection: Option<&str>,
-        retry: Option<Retry>,
-    ) -> Option<(Version, Revision)> {
-        let (version, revision) = self.exchange.handle_answer(now, rejection, retry)?;
+    pub(super) fn handle_answer(&mut self, rejection: Option<&str>) -> Option<(Version, Revision)> {
+        let (version, revision) = self.exchange.handle_answer(rejection)?;
         if rejection.is_none() {
             self.heartbeat.accept(&version);
         } else {

@@ -124,14 +124,6 @@ fn refetch_by_leaving(names: &[&str], budget: Budget) -> Setup {
     Setup::full_state(names, budget).dialect(Dialect::Istio)
 }
 
-fn retry(names: &[&str], budget: Budget) -> Setup {
-    Setup::full_state(names, budget).retry(1)
-}
-
-fn partial_retry(names: &[&str], budget: Budget) -> Setup {
-    Setup::partial(names, budget).retry(1)
-}
-
 fn portions(names: &[&str], budget: Budget) -> Setup {
     Setup::full_state(names, budget).response_limit(1)
 }
@@ -175,8 +167,6 @@ pub fn default() -> Vec<Shape> {
     let part = Budget::NONE.rejects(2).wishes(2, 0).changes(3, 0);
     let order = Budget::NONE.wishes(2, 0).changes(2, 1);
     let fails = Budget::NONE.fails(1).wishes(2, 0).changes(1, 0);
-    let rejecting =
-        [Budget::NONE.rejects(3).wishes(1, 0).changes(2, 1), Budget::NONE.rejects(2).wishes(2, 1).changes(2, 0)];
     let away = Budget::NONE.cuts(1).wishes(1, 0).changes(1, 0).beats(2);
     let beside = Budget::NONE.wishes(2, 0).changes(2, 0).beats(1);
     // Both resources exist; then one changes or is removed while the answer continues.
@@ -204,9 +194,6 @@ pub fn default() -> Vec<Shape> {
         shape("sotw, a response of the stream at a time", grpc, A).with([two]),
         shape("sotw partial, an istiod", istio, A).with([WIDE[2]]),
         shape("sotw partial, an istiod and two names", istio, AB).with([part]),
-        shape("sotw full-state, retries", retry, A).with(rejecting),
-        shape("sotw partial, retries", partial_retry, A).with(rejecting),
-        shape("delta, retries", retry, ALL_A).with([rejecting[0]]),
         shape("delta", Setup::full_state, ALL_A).with(pairs()),
         shape("delta, named", Setup::full_state, A).with([WIDE[0], WIDE[2]]),
         shape("delta, two names", Setup::full_state, AB).with([part]),
@@ -284,7 +271,6 @@ pub fn deep() -> Vec<Shape> {
         names("sotw partial, a collection", collection_partial, GLOB_AB),
         names("delta, a collection", Setup::collection, GLOB_AB),
         names("delta, an alias", Setup::full_state, ALIAS_A),
-        names("delta, retries", retry, ALL_A),
         names("delta, two clients", two_clients, A),
     ]
 }

@@ -9,7 +9,7 @@ use xds_machine::load::{self, Reporter};
 use xds_machine::message::{Any, Node, sotw};
 use xds_machine::model::{Label, Relabel};
 use xds_machine::poll;
-use xds_machine::server::{self, Cache, Resource, Retry, Revision, Server, Source, StreamId};
+use xds_machine::server::{self, Cache, Resource, Revision, Server, Source, StreamId};
 use xds_machine::servers::{self, Connect, Policy, Servers};
 use xds_machine::watch::Watches;
 use xds_machine::{Instant, Sotw, Status, TypeUrl};
@@ -101,8 +101,7 @@ fn the_labels_of_a_server_and_its_store_are_shown_and_renamed_together() {
     let mut store = Cache::new(1);
     store.insert(&of_type(), Resource::new("a", &b"\x0a\x01a"[..]));
     store.insert(&of_type(), Resource::new("b", &b"\x0a\x01b"[..]));
-    let retry = Retry { after: Duration::from_secs(10), times: 1 };
-    let mut server = Server::<Sotw>::new(server::Config::ads().with_retry(retry), StreamId(3));
+    let mut server = Server::<Sotw>::new(server::Config::ads(), StreamId(3));
     let names = || vec!["a".into()];
     server.handle_request(NOW, sotw::Request { names: names(), ..sotw::Request::new("t") }).expect("a request");
     while server.poll_action().is_some() {}
@@ -115,7 +114,7 @@ fn the_labels_of_a_server_and_its_store_are_shown_and_renamed_together() {
     assert_eq!(labels(&mut action), ["nonce 3.1", "revision 2"]);
     let after = labels(&mut server);
     assert_eq!(before.len(), after.len() + 2, "of an action");
-    let expected = ["stream 3", "given 1", "revision 2", "at 10", "nonce 3.1"];
+    let expected = ["stream 3", "given 1", "revision 2", "nonce 3.1"];
     assert_eq!(all(&after), expected.into());
 
     let later = |label: Label<'_>| {

@@ -22,7 +22,6 @@ fn ingredients(feature: Feature) -> Ingredients {
             (|setup| setup.response_limit(1), |budget| Budget { puts: budget.puts + 1, ..budget })
         }
         Feature::Pages => (|setup| setup.page(1), |budget| budget),
-        Feature::Retry => (|setup| setup.retry(1), |budget| budget.rejects(1)),
         Feature::Ttl => (Setup::ttl, |budget| budget.passes(2)),
         Feature::Hold => (Setup::hold, |budget| Budget { deletes: 1, ..budget }),
         Feature::Error => (|setup| setup, |budget| budget.fails(1)),

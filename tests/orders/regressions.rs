@@ -330,11 +330,6 @@ stories! {
     a_member_subscribed_by_name_does_not_confirm_its_collection: Sotw,
         Setup::collection(&COLLECTION, Budget::PLENTY).slow_transport(),
         "Sub c, Open, Sub a, CS, SR, Sent, Put b, Sub *, Put a, SS, CS, CR, Acc, Cut";
-    /// SotW: a member was rejected, then requested again by its collection, sent and accepted. The collection was
-    /// unsubscribed, and the retry of the rejection sent the member once more.
-    a_retry_omits_a_member_accepted_by_an_unsubscribed_collection: Sotw,
-        some_of_a_collection().strict_server().tombstones(0).retry(2).unknown(),
-        "Put a, Sub *, Sub a, Open, CS, SR, SS, CR, Acc, Forget a, CS, SR, CS, SR, SS, CR, Rej, CS, CS, Uns *, SR, SS, CS, SR, SS, SR, SS, CR, Acc, CS, SR, SS";
     /// Delta: an alias moved away from a resource that had an error and no other name. The error stayed.
     an_error_is_dropped_with_the_last_name_of_its_resource: Delta, Setup::partial(&MOVING, Budget::PLENTY),
         "Sub a, Open, Sub *, CS, Put b, Put a, SR, Put a, SS, CR, Acc, Fail a, CS, Put b, SR, SS, CR, Uns a, Acc";
@@ -380,12 +375,6 @@ stories! {
     the_former_target_of_an_alias_with_an_error_is_removed_with_the_new_target: Delta,
         Setup::order(&["*", "a", "b", "~"], Budget::PLENTY).limit(1),
         "Put2 a, Put2 b, Sub a, Sub2 c, Put2 a, Open, CS, CS, SR, SR, SS, Put a, CR, Acc2, Fail2 a, Put2 b, CS, SR, SS";
-    /// Delta: a rejected resource was sent by the wildcard. The wildcard was unsubscribed before its answer was
-    /// complete, so that the server answered the names by themselves. The client accepted the resource, and the server
-    /// resent it nevertheless.
-    a_resource_answered_anew_and_accepted_is_not_retried: Delta,
-        Setup::partial(&["r1", "r3", "r8", "r9", "r11", "r12", "r13", "r14", "*"], Budget::PLENTY).response_limit(2).retry(1).unknown(),
-        "Sub *, Put b, Put f, Sub h, Put e, Open, CS, SR, Put d, SS, Sub a, CR, Acc, CS, SR, CS, SR, SS, CR, Acc, Cut, Open, CS, SR, Put a, SS, CR, Put g, Acc, Uns *, CS, Sub c, SR, SS, CS, CR, Rej, Uns h, CS, SR, CS, SR, SS, CR, CS, SR, SR, SS, CR, Acc, CS, SR, Tick";
     /// Delta: an alias moved to another resource, which was rejected. The alias's former target was subscribed by name,
     /// and stayed with the alias when the name was unsubscribed.
     an_alias_leaves_its_former_target_though_the_new_one_is_rejected: Delta, Setup::order(&["r2", "r4", "~"], Budget::PLENTY).slow_transport(),
@@ -397,12 +386,6 @@ stories! {
             &["xdstp:///T/r0", "xdstp:///T/r2", "xdstp:///T/r4", "*", "~", "~xdstp:///T/r0"], Budget::PLENTY) }
             .slow_transport().dialect(Dialect::Istio),
         "Sub a, Open, Put *, Put b, Sub c, Sub d, CS, Put *, SR, SS, CR, Put *, Acc, Sub e, Uns c, Sent, CS, SR, SS, Put b, CR, Uns e, Sent, Acc, CS, Sent, SR, SS";
-    /// Delta, in portions: a portion of a collection was rejected, and the retry also had the members of the other
-    /// portions.
-    a_retry_of_a_portion_has_only_its_resources: Delta,
-        Setup::collection(&["xdstp:///T/r1", "xdstp:///T/r2", "xdstp:///T/r4", "xdstp:///T/*", "*"], Budget::PLENTY)
-            .retry(1).response_limit(2),
-        "Sub c, Open, Put b, Put *, Put a, Sub d, CS, SR, SS, CR, Rej, CS, SR, SS, CR, Acc, CS, SR, Tick, SS, CR, Acc, CS, SR";
     /// Delta: an alias moved with an update that was out. The name of the former target was unsubscribed, and the
     /// client dropped the target before the verdict without a report.
     an_alias_moves_only_with_the_verdict_on_its_update: Delta, Setup::order(&["r4", "r6", "r7", "~"], Budget::PLENTY).ttl(),
@@ -440,7 +423,7 @@ stories! {
     /// server did not report it later.
     a_removal_while_an_alias_is_refetched_is_reported_to_the_wildcard: Delta,
         Setup { legacy_wildcard: true, ..Setup::collection(
-            &["xdstp:///T/r1", "xdstp:///T/r2", "*", "~xdstp:///T/r2"], Budget::PLENTY) }.retry(1).dialect(Dialect::Istio),
+            &["xdstp:///T/r1", "xdstp:///T/r2", "*", "~xdstp:///T/r2"], Budget::PLENTY) }.dialect(Dialect::Istio),
         "Sub *, Open, Sub c, Put a, CS, SR, SS, CR, Acc, Del a, Ref c, CS, CS, SR, Sub b, SR, SS";
     /// Delta, in portions: the removal of an alias's former target had no room beside the new one, and was then sent
     /// before a cluster with a new change.
@@ -465,15 +448,6 @@ stories! {
     a_sent_error_is_remembered_at_the_limit_of_names: Sotw,
         Setup::full_state(&["*", "r10", "r0", "r8"], Budget::PLENTY).no_existence_timeout().tombstones(0).slow_transport().limit(1),
         "Sub a, Put b, Put c, Open, Sub *, CS, SR, Sent, SS, CR, Acc, CS, SR, Fail c, SS, CR, Forget b, Fail a, Del c";
-    /// Delta, in portions: the server sent the second of two retries with a later portion, before clusters with a new
-    /// change.
-    a_second_retry_waits_for_clusters: Delta, Setup::order(&["*", "r1", "r2", "r3"], Budget::PLENTY).retry(1).response_limit(1),
-        "Sub2 a, Sub *, Put a, Put b, Open, CS, CS, SR, SR, SS, CR, CS, SR, SS, CR, Rej, CS, SR, SS, CR, Rej, CS, SR, Fail c, SS, CR, CS, SR, Put2 a, SS, CR, Tick, SS, CR, Acc, CS, Put2 a, SR, SS";
-    /// Delta, in portions: a portion of the wildcard was rejected, and the retry also had a resource of the next
-    /// portion, which was subscribed by an alias.
-    a_retry_of_a_portion_has_no_resource_of_the_next: Delta,
-        Setup::order(&["r1", "r3", "*", "~r2", "~r3"], Budget::PLENTY).retry(1).response_limit(2).unknown().strict_server(),
-        "Sub2 d, Sub2 b, Put2 *, Put2 a, Sub2 a, Sub2 c, Open, CS, SR, SS, CR, Rej2, CS, SR, SS, CR, Acc2, CS, SR, Tick";
     /// Delta: the server reported that an alias stands for nothing, while an update with the resource by another alias
     /// was out. That alias was unsubscribed before the verdict, and the client claimed the resource on the next stream,
     /// though nothing was to keep it.
@@ -489,12 +463,12 @@ stories! {
     /// reports nothing. The name of the kept resource was unsubscribed, and the server sent neither its removal nor a
     /// heartbeat.
     a_resource_kept_by_an_unknown_alias_is_removed_with_its_name: Delta,
-        Setup::partial(&["r0", "r14", "r15", "*", "~"], Budget::PLENTY).retry(2).ttl().page(1).unknown(),
+        Setup::partial(&["r0", "r14", "r15", "*", "~"], Budget::PLENTY).ttl().page(1).unknown(),
         "Put b, Put a, Sub b, Put a, Sub d, Fail a, Put b, Open, CS, SR, SS, CR, Acc, Put b, Sub *, Uns b";
     /// The same after a reconnect: the client claimed the resource, and its name covered it when the server compared
     /// the claims.
     a_resource_kept_by_an_unknown_alias_and_claimed_by_name_is_removed: Delta,
-        Setup::full_state(&["r0", "r14", "r15", "*", "~"], Budget::PLENTY).legacy_wildcard(false).retry(2).ttl().page(1).unknown(),
+        Setup::full_state(&["r0", "r14", "r15", "*", "~"], Budget::PLENTY).legacy_wildcard(false).ttl().page(1).unknown(),
         "Put b, Put a, Sub b, Put a, Sub d, Fail a, Put b, Open, CS, SR, SS, CR, Cut, Open, Put b, CS, Sub *, Uns b";
     /// The same when no other answer was due.
     a_resource_kept_by_an_unknown_alias_is_removed_without_another_answer: Delta,
@@ -518,7 +492,7 @@ stories! {
     a_rejected_and_removed_resource_is_reported_missing_once_more: Delta,
         Setup { full_state: false, ..Setup::collection(
             &["xdstp:///T/r0", "xdstp:///T/r1", "xdstp:///T/r2", "xdstp:///T/*", "*", "~"], Budget::PLENTY) }
-            .retry(1).response_limit(3).page(5).mixed_ttls(),
+            .response_limit(3).page(5).mixed_ttls(),
         "Sub e, Open, Put *, CS, Put b, SR, Sub d, CS, Put *, SS, CR, SR, Acc, Put *, Put a, CS, SR, SS, Pass, CR, Pass, Rej, CS, SR, Sub *, Uns d, SS, CR, Acc, CS, CS, Pass";
     /// SotW, with NACKs that repeat the last list: the response that settled a relisted name was rejected. The timer of
     /// the name was to start again with the next list, and no list was due.

@@ -18,7 +18,6 @@ pub(super) struct Setup {
     pub many: Vec<ResourceName>,
     pub ttls: Ttls,
     pub response_limit: Option<usize>,
-    pub retry: Option<u32>,
     pub tombstones: usize,
     pub page: Option<usize>,
     /// Removed SotW clusters stay until the resources that refer to them are removed.
@@ -155,7 +154,6 @@ impl Setup {
             many,
             ttls: random.pick(&[Ttls::None, Ttls::None, Ttls::All, Ttls::Mixed]),
             response_limit: random.one_in(3).then(|| 1 + random.below(3)),
-            retry: random.one_in(3).then(|| 1 + random.below(2) as u32),
             tombstones: random.pick(&[10_000, 10_000, 1, 0]),
             page: random.one_in(3).then(|| 1 + random.below(3)),
             hold: random.one_in(3),

@@ -108,12 +108,11 @@ pub fn explain(seed: u64) -> String {
 }
 
 /// Setups without features that may be unrelated to a fault.
-fn simpler_setups() -> [fn(&mut Setup); 10] {
+fn simpler_setups() -> [fn(&mut Setup); 9] {
     use super::setup::Ttls;
     [
         |setup| setup.ttls = Ttls::None,
         |setup| setup.response_limit = None,
-        |setup| setup.retry = None,
         |setup| setup.tombstones = 10_000,
         |setup| setup.page = None,
         |setup| setup.hold = false,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use xds_machine::resource_type::TypeRegistry;
-use xds_machine::server::{Action, Cache, Config, Resource, ResponseLimit, Retry, Server, StreamId};
+use xds_machine::server::{Action, Cache, Config, Resource, ResponseLimit, Server, StreamId};
 use xds_machine::{Code, Instant, ResourceName, Status};
 
 use super::asked::Asked;
@@ -61,8 +61,6 @@ impl<V: Variant> Walk for WithServer<V> {
             .with_types(TypeRegistry::new(setup.types.iter().cloned()))
             .with_response_limit(response_limit);
         let config = if setup.hold { config.with_sotw_removal_delay() } else { config };
-        let retry = setup.retry.map(|times| Retry { after: Duration::from_secs(10), times });
-        let config = retry.into_iter().fold(config, Config::with_retry);
         let cache = if setup.unknown { Cache::unknown(1) } else { Cache::new(1) };
         let cache = setup.page.into_iter().fold(cache.with_tombstones(setup.tombstones), Cache::with_page);
         Self {

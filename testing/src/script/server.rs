@@ -1,12 +1,10 @@
 //! Plays the client and the store against a server machine.
 
-use std::time::Duration;
-
 use xds_machine::message::{Node, feature};
 use xds_machine::resource_type::{ResourceType, TypeRegistry};
 use xds_machine::server::{
-    Action, Cache, Config, Delivery, DeliveryStatus, Dialect, DropReason, Limits, Resource, ResponseLimit, Retry,
-    Server, StreamId,
+    Action, Cache, Config, Delivery, DeliveryStatus, Dialect, DropReason, Limits, Resource, ResponseLimit, Server,
+    StreamId,
 };
 use xds_machine::{Status, TypeUrl};
 
@@ -29,7 +27,7 @@ pub(super) struct Script<V: Notation> {
 
 /// Makes a player. Options: `single=cds`, `full=TYPE`, `ttl` (the client supports TTLs), `wrapper` or `lone-ttl` (one
 /// of the two features of that), `unknown` (the store is empty and unknown), `dialect=NAME`, `hold` (removals in SotW
-/// too), `retry=N` (after 10 s), `portion=N` and `bytes=N` (of a response), `names=N` (the limit of a type),
+/// too), `portion=N` and `bytes=N` (of a response), `names=N` (the limit of a type),
 /// `tombstones=N`, `node` (required).
 pub(super) fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
     let (mut config, mut node, mut cache) = (Config::ads(), Node::new("n"), Cache::new(1));
@@ -38,10 +36,6 @@ pub(super) fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
         match option.split_once('=').unwrap_or((option, "")) {
             ("single", name) => config = Config::single(read_type(name)),
             ("full", name) => types = types.and([ResourceType::full_state(name)]),
-            ("retry", times) => {
-                let times = times.parse().map_err(|_| "a number")?;
-                config = config.with_retry(Retry { after: Duration::from_secs(10), times });
-            }
             ("hold", _) => config = config.with_sotw_removal_delay(),
             ("dialect", "istio") => config = config.with_dialect(Dialect::Istio),
             ("dialect", "go-control-plane") => config = config.with_dialect(Dialect::GoControlPlane),

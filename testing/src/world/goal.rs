@@ -65,13 +65,11 @@ pub enum Goal {
     ExpiredAway,
     /// An update of a former stream was accepted that the current stream can't express (delta).
     NewStream,
-    /// A rejected resource was sent again without a change.
-    Retried,
 }
 
 impl Goal {
     /// The number of goals.
-    pub const COUNT: u32 = Goal::Retried as u32 + 1;
+    pub const COUNT: u32 = Goal::NewStream as u32 + 1;
 }
 
 /// A feature or a condition of a world. Every two of them must be active at once when some response is made.
@@ -81,8 +79,6 @@ pub enum Feature {
     ResponseLimit,
     /// The wildcard is subscribed to, with a store of several pages.
     Pages,
-    /// A rejected resource will be sent again.
-    Retry,
     /// A resource that was sent has a TTL.
     Ttl,
     /// A removal has not been sent to the client yet.
@@ -107,10 +103,9 @@ pub enum Feature {
 
 impl Feature {
     /// All features.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 12] = [
         Self::ResponseLimit,
         Self::Pages,
-        Self::Retry,
         Self::Ttl,
         Self::Hold,
         Self::Alias,

@@ -155,15 +155,12 @@ impl<V: Both> Pair<V> {
             if setup.bug.is_none_or(|bug| self.faulty.server_says(bug, &mut message)) {
                 // The features of messages in flight and of pending ones.
                 self.goals.reach_pairs(&self.ghost.active(setup, store));
-                let Told { warm, beats, again } = self.ghost.server_sends::<V>(setup, store, &message);
+                let Told { warm, beats } = self.ghost.server_sends::<V>(setup, store, &message);
                 if warm {
                     self.goals.reach(Goal::Warmed);
                 }
                 if beats {
                     self.goals.reach(Goal::Beaten);
-                }
-                if again {
-                    self.goals.reach(Goal::Retried);
                 }
                 self.goals_of_response(setup, store, &message);
                 if V::response(&message).resources.len() > 1 {

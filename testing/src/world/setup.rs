@@ -6,7 +6,7 @@ use std::time::Duration;
 use xds_machine::client::Dialect;
 use xds_machine::message::Node;
 use xds_machine::resource_type::{PushOrder, ResourceType, TypeRegistry};
-use xds_machine::server::{ResponseLimit, Retry};
+use xds_machine::server::ResponseLimit;
 use xds_machine::{ResourceName, TypeUrl, client, server, type_url};
 
 use super::{Budget, Bug};
@@ -36,8 +36,6 @@ pub struct Setup {
     pub slow_transport: bool,
     /// Removed clusters stay until the resources that refer to them are removed (SotW).
     pub hold: bool,
-    /// The number of times a rejected resource is sent again.
-    pub retry: Option<u32>,
     /// The number of resources and removals that a response may hold.
     pub response_limit: Option<usize>,
     /// The number of resources in a page of the store.
@@ -102,7 +100,6 @@ impl Setup {
             tombstones: 10_000,
             slow_transport: false,
             hold: false,
-            retry: None,
             response_limit: None,
             page: None,
             ttl: Ttls::None,
@@ -173,11 +170,6 @@ impl Setup {
     /// Defers removals in SotW until the resources that refer to them are removed.
     pub fn hold(self) -> Self {
         Self { hold: true, ..self }
-    }
-
-    /// Sets the number of times a rejected resource is sent again.
-    pub fn retry(self, times: u32) -> Self {
-        Self { retry: Some(times), ..self }
     }
 
     /// Sets the number of resources in a response.
@@ -266,8 +258,6 @@ impl Setup {
             ResponseLimit { resources: self.response_limit.unwrap_or(usize::MAX), ..ResponseLimit::default() };
         let server = server::Config::ads().with_types(server_types).with_response_limit(response_limit);
         let server = if self.hold { server.with_sotw_removal_delay() } else { server };
-        let retry = self.retry.map(|times| Retry { after: Duration::from_secs(10), times });
-        let server = retry.into_iter().fold(server, server::Config::with_retry);
         let client = client::Config::new(Node::new("n"))
             .with_dialect(self.dialect)
             .with_types(types)

@@ -70,7 +70,6 @@ pub fn setup<V: Both>(data: &[u8]) -> (Arc<Made>, &[u8]) {
         page: COUNTS[of(flags, 6)],
         response_limit: COUNTS[of(features, 0)],
         ttl: [Ttls::None, Ttls::All, Ttls::Mixed, Ttls::None][of(features, 2)],
-        retry: [None, Some(1), Some(2), None][of(features, 4)],
         limit: bit(features, 7).then_some(1 + choice),
         ..setup
     };

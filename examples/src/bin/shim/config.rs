@@ -7,7 +7,7 @@ use examples::line::{Fault, Line};
 use serde_json::Map;
 use xds_machine::message::Node;
 use xds_machine::resource_type::{ResourceType, TypeRegistry};
-use xds_machine::server::{Cache, ResponseLimit, Retry};
+use xds_machine::server::{Cache, ResponseLimit};
 use xds_machine::{Delta, Sotw, client, server};
 
 use crate::Machine;
@@ -45,8 +45,7 @@ const SERVER_LIMITS: [Limit<server::Limits>; 10] = [
 ];
 
 /// The keys of a server's `config` that are not in the table of limits.
-const SERVER_KEYS: [&str; 6] =
-    ["portion", "retry_ms", "retry_times", "removal_hold_ms", "tombstones", "stale_requests"];
+const SERVER_KEYS: [&str; 6] = ["portion", "removal_hold_ms", "tombstones", "stale_requests"];
 
 /// Creates the machine that `new` describes.
 pub(crate) fn machine(new: Line<'_>) -> Result<Box<dyn Machine>, Fault> {
@@ -108,7 +107,6 @@ pub(crate) struct ServerConfig {
     dialect: server::Dialect,
     limits: server::Limits,
     response_limit: ResponseLimit,
-    retry: Option<Retry>,
     removal_delay: Option<Duration>,
     tombstones: Option<usize>,
 }
@@ -129,7 +127,6 @@ impl ServerConfig {
             dialect,
             limits,
             response_limit: response_limit.unwrap_or_default(),
-            retry: retry(line)?,
             removal_delay: line.number_if_any("removal_hold_ms")?.map(Duration::from_millis),
             tombstones: line.number_if_any("tombstones")?.map(count),
         })
@@ -140,9 +137,6 @@ impl ServerConfig {
         let config = type_url.map_or_else(server::Config::ads, server::Config::single);
         let config = config.with_types(self.types.clone()).with_dialect(self.dialect);
         let mut config = config.with_limits(self.limits.clone()).with_response_limit(self.response_limit);
-        if let Some(retry) = self.retry {
-            config = config.with_retry(retry);
-        }
         if let Some(hold) = self.removal_delay {
             config = config.with_removal_delay(hold).with_sotw_removal_delay();
         }
@@ -155,13 +149,5 @@ impl ServerConfig {
             Some(tombstones) => cache.with_tombstones(tombstones),
             None => cache,
         }
-    }
-}
-
-fn retry(line: Line<'_>) -> Result<Option<Retry>, Fault> {
-    match (line.number_if_any("retry_ms")?, line.number_if_any("retry_times")?) {
-        (None, None) => Ok(None),
-        (Some(ms), Some(times)) => Ok(Some(Retry { after: Duration::from_millis(ms), times: count_u32(times) })),
-        _ => Err(Fault::line("\"retry_ms\" and \"retry_times\" go together: one of them is missing")),
     }
 }

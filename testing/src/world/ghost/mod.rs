@@ -68,10 +68,10 @@ struct Memory {
     /// The response in flight.
     out: Option<Out>,
     sent: Option<Nonce>,
-    /// The resources that the client rejected, and how often each may be sent again without a change.
-    rejected: BTreeMap<ResourceName, Rejected>,
+    /// The content that the client rejected, and that is not sent again without a change.
+    rejected: BTreeMap<ResourceName, u8>,
     /// The same for a complete response of a full-state type.
-    rejected_whole: Option<(BTreeMap<ResourceName, u8>, u32)>,
+    rejected_whole: Option<BTreeMap<ResourceName, u8>>,
     /// The content that the client rejected last, and did not accept since.
     refused: BTreeMap<ResourceName, u8>,
     /// The number of rejected responses, up to more than a server keeps apart.
@@ -121,16 +121,6 @@ struct Out {
     nonce: Nonce,
     resources: BTreeMap<ResourceName, u8>,
     removed: BTreeSet<ResourceName>,
-    /// Resources that were sent only because they had been rejected, and how often that may happen again.
-    again: BTreeMap<ResourceName, u32>,
-    /// The same for the complete response.
-    again_whole: Option<u32>,
-}
-
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-struct Rejected {
-    content: u8,
-    retries: u32,
 }
 
 /// The heartbeats of a response.
@@ -147,8 +137,6 @@ pub struct Told {
     pub warm: bool,
     /// A heartbeat was sent.
     pub beats: bool,
-    /// A rejected resource was sent again without a change.
-    pub again: bool,
 }
 
 impl Memory {

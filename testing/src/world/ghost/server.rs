@@ -7,7 +7,7 @@ use xds_machine::{Code, ResourceName, Status, WILDCARD, type_url};
 
 use super::super::store::is_shared;
 use super::super::{Both, Bug, Feature, Made, Store, is_alias, is_resource, stands_for};
-use super::{Deferral, Ghost, Memory, Out, Rejected, Told, covers, version_of};
+use super::{Deferral, Ghost, Memory, Out, Told, covers, version_of};
 use crate::variant::{Request, Response};
 
 /// The number of rejected responses that a server keeps apart; older ones it joins.
@@ -108,8 +108,7 @@ impl Ghost {
             memory.delivered.keys().any(|name| !sent_or_lives(name) && store.content(setup, t, name).is_some());
         memory.due &= !beats || left_out;
         let removed = response.removed.iter().cloned().collect();
-        let mut out =
-            Out { nonce: response.nonce.clone(), resources, removed, again: BTreeMap::new(), again_whole: None };
+        let out = Out { nonce: response.nonce.clone(), resources, removed };
         memory.sent = Some(response.nonce.clone());
         for (name, sent) in &mut memory.silent {
             *sent |= out.resources.contains_key(name) || response.beats.contains_key(name);
@@ -120,12 +119,11 @@ impl Ghost {
         }
         if setup.bug != Some(Bug::NackLoop) {
             if V::LISTS && setup.full_state {
-                memory.check_whole(setup, store, t, &mut out, due || !response.errors.is_empty());
+                memory.check_whole(setup, store, t, &out, due || !response.errors.is_empty());
             } else {
-                memory.check_reasons(setup, &mut out);
+                memory.check_reasons(setup, &out);
             }
         }
-        let again = out.again_whole.is_some() || !out.again.is_empty();
         let warm = memory.note_sent::<V>(setup, &response, &out);
         let new = |(name, content): &(&ResourceName, &u8)| memory.delivered.get(*name) != Some(*content);
         let changed: BTreeSet<ResourceName> = out.resources.iter().filter(new).map(|(name, _)| name.clone()).collect();
@@ -138,7 +136,7 @@ impl Ghost {
         memory.had.extend(sent.iter().cloned());
         memory.out = Some(out);
         self.parent_sent(setup, store, t, &sent, &changed);
-        Told { warm, beats, again }
+        Told { warm, beats }
     }
 
     /// Once a new or changed cluster is sent, its endpoints must be sent again, if they were sent before.
@@ -286,7 +284,6 @@ impl Memory {
                 setup.response_limit.is_some_and(|response_limit| out >= response_limit) && names.any(is_unsent)
             }
             Feature::Pages => setup.page.is_some_and(|page| names.count() > page) && self.listed.contains(WILDCARD),
-            Feature::Retry => self.awaits_retry(),
             Feature::Ttl => {
                 setup.tells_ttls()
                     && self.delivered.iter().any(|(name, &content)| setup.told_ttl_of(name, content).is_some())
@@ -309,14 +306,8 @@ impl Memory {
         }
     }
 
-    fn awaits_retry(&self) -> bool {
-        let whole = self.rejected_whole.as_ref().map(|(_, retries)| *retries);
-        self.rejected.values().map(|rejected| rejected.retries).chain(whole).any(|retries| retries > 0)
-    }
-
     /// Applies the client's ACK or NACK of the response in flight.
     fn judge(&mut self, setup: &Made, out: Out, rejected: bool) {
-        let times = setup.retry.unwrap_or(0);
         if rejected {
             // A seeded loop of rejections has to come back to one state.
             let counted = setup.bug.is_none();
@@ -325,17 +316,15 @@ impl Memory {
         } else {
             self.refused.retain(|name, _| !out.resources.contains_key(name));
             self.rejected.retain(|name, _| !out.resources.contains_key(name));
-            self.rejected_whole = self.rejected_whole.take().filter(|(whole, _)| *whole != out.resources);
+            self.rejected_whole = self.rejected_whole.take().filter(|whole| *whole != out.resources);
             return;
         }
         if out.resources.keys().all(|name| !self.reasons.contains(name)) && self.reasons.is_empty() {
-            let retries = out.again_whole.unwrap_or(times);
-            self.rejected_whole = Some((out.resources.clone(), retries));
+            self.rejected_whole = Some(out.resources.clone());
         }
         for (name, content) in out.resources {
             if !self.reasons.contains(&name) {
-                let retries = out.again.get(&name).copied().unwrap_or(times);
-                self.rejected.insert(name, Rejected { content, retries });
+                self.rejected.insert(name, content);
             }
         }
     }
@@ -421,7 +410,7 @@ impl Memory {
     }
 
     /// Checks that a response of a full-state type has all subscribed resources, and a reason.
-    fn check_whole(&self, setup: &Made, store: &Store, t: usize, out: &mut Out, has_reason: bool) {
+    fn check_whole(&self, setup: &Made, store: &Store, t: usize, out: &Out, has_reason: bool) {
         let there = |name: &&ResourceName| {
             let content = store.content(setup, t, name);
             is_resource(name) && content.is_some() && self.server_wants(name, content)
@@ -439,28 +428,20 @@ impl Memory {
         let wanted = |name: &ResourceName| self.server_wants(name, store.content(setup, t, name));
         let changed = || self.reasons.iter().any(|name| wanted(name) || self.delivered.contains_key(name));
         // A store that forgets removals can't tell that a resource never existed.
-        if has_reason || self.asked_since || setup.hold || setup.is_forgetful() || changed() {
-            return;
-        }
-        // Without any other reason, only a rejection allows the same response again.
-        let rejected = self.rejected_whole.as_ref().filter(|(whole, _)| *whole == out.resources);
-        let retries = rejected.map_or(0, |(_, retries)| *retries);
-        assert!(retries > 0, "nothing changed, and all is sent again");
-        out.again_whole = Some(retries - 1);
+        let new = has_reason || self.asked_since || setup.hold || setup.is_forgetful() || changed();
+        assert!(new, "nothing changed, and all is sent again");
     }
 
     /// Checks that each resource of another type has a reason.
-    fn check_reasons(&self, setup: &Made, out: &mut Out) {
+    fn check_reasons(&self, setup: &Made, out: &Out) {
         for (name, content) in &out.resources {
             if self.reasons.contains(name) || self.delivered.get(name) != Some(content) {
                 continue;
             }
-            match self.rejected.get(name).filter(|rejected| rejected.content == *content) {
-                Some(rejected) if rejected.retries > 0 => _ = out.again.insert(name.clone(), rejected.retries - 1),
-                // A server at its limit may forget resources that it sent.
-                Some(_) => assert!(setup.limit.is_some(), "{name} was rejected and is sent again"),
-                None => assert!(setup.limit.is_some(), "{name} did not change and is sent again"),
-            }
+            let rejected = self.rejected.get(name) == Some(content);
+            // A server at its limit may forget resources that it sent.
+            assert!(!rejected || setup.limit.is_some(), "{name} was rejected and is sent again");
+            assert!(setup.limit.is_some(), "{name} did not change and is sent again");
         }
     }
 
