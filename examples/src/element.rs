@@ -36,7 +36,7 @@ pub fn apply(id: u64, update: &Update) -> Value {
 pub fn client_action(action: &client::Action) -> Vec<Value> {
     use client::Action::{DoesNotExist, DropStale, Errors, Expired, Rejected, Synced};
     vec![match action {
-        DropStale { type_url, nonce, reason, count } => {
+        DropStale { type_url, nonce, reason, count, .. } => {
             let reason = match reason {
                 client::DropReason::NotAsked => "not_asked",
                 _ => "other",
@@ -89,7 +89,7 @@ pub fn server_action(stream: u64, action: &server::Action) -> Value {
             let name = known.iter().find(|known| known.number() == *code).map_or("UNKNOWN", |known| known.name());
             close(stream, name, message)
         }
-        DropStale { type_url, nonce, reason, count } => {
+        DropStale { type_url, nonce, reason, count, .. } => {
             let reason = match reason {
                 server::DropReason::OtherNonce => "other_nonce",
                 server::DropReason::NoNonce => "no_nonce",

@@ -184,6 +184,7 @@ impl<V: Both> Run<V> {
             64..66 => Step::Fail { t, n },
             66..68 => Step::Forget { c, t, n },
             68 | 69 => Step::Pause { c, t },
+            70 if random.one_in(40) => Step::Silence { c, t },
             70 => Step::Doubt { t, n },
             71 => Step::Know { t },
             72..74 => Step::Beat,

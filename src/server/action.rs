@@ -40,6 +40,9 @@ pub enum Action {
         reason: DropReason,
         /// The number of such requests in a row.
         count: u64,
+        /// The `error_detail` of the last such request: its client rejected something. If a newer response took the place
+        /// of the rejected one, [`deliveries`](super::Server::deliveries) show the rejected resources.
+        error: Option<Status>,
     },
     /// The client rejected a response or a part of it. A rejected resource is sent again once it changes.
     Nack {
@@ -73,26 +76,37 @@ pub enum Action {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum DropReason {
-    /// The request has a nonce other than that of the last response, or the last response already has its ACK or
-    /// NACK.
+    /// The request has a nonce other than that of the last response, because a newer response took the place of the
+    /// answered one, or the last response already has its ACK or NACK.
     OtherNonce,
     /// The request has no nonce, though a response is in flight: it was sent before the response arrived (SotW), or
     /// it reports an error without naming the response.
     NoNonce,
 }
 
-/// Reports a request whose verdict was not counted. Such requests in a row are one action.
-pub(super) fn drop_stale(actions: &mut Queue<Action>, type_url: TypeUrl, nonce: Nonce, reason: DropReason) {
-    if let Some(Action::DropStale { type_url: last, nonce: last_nonce, reason: last_reason, count }) =
-        actions.last_mut()
+/// Reports a request whose verdict was not counted. Such requests in a row are one action if their errors are equal.
+pub(super) fn drop_stale(
+    actions: &mut Queue<Action>,
+    type_url: TypeUrl,
+    nonce: Nonce,
+    reason: DropReason,
+    error: Option<Status>,
+) {
+    if let Some(Action::DropStale {
+        type_url: last,
+        nonce: last_nonce,
+        reason: last_reason,
+        count,
+        error: last_error,
+    }) = actions.last_mut()
     {
-        if *last == type_url && *last_reason == reason {
+        if *last == type_url && *last_reason == reason && *last_error == error {
             *count += 1;
             *last_nonce = nonce;
             return;
         }
     }
-    actions.push(Action::DropStale { type_url, nonce, reason, count: 1 });
+    actions.push(Action::DropStale { type_url, nonce, reason, count: 1, error });
 }
 
 impl Relabel for Action {

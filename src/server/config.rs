@@ -31,6 +31,7 @@ pub struct Settings {
     pub(super) types: TypeRegistry,
     pub(super) control_plane: Option<Arc<str>>,
     pub(super) require_node: bool,
+    pub(super) answer_wait: Duration,
     pub(super) removal_delay: Duration,
     pub(super) sotw_removal_delay: bool,
     pub(super) response_limit: ResponseLimit,
@@ -80,6 +81,7 @@ impl Config {
             types: TypeRegistry::default(),
             control_plane: None,
             require_node: false,
+            answer_wait: Duration::from_secs(1),
             removal_delay: Duration::from_secs(5),
             sotw_removal_delay: false,
             response_limit: ResponseLimit::default(),
@@ -139,6 +141,20 @@ impl Config {
     #[must_use]
     pub fn with_node_required(mut self) -> Self {
         self.settings_mut().require_node = true;
+        self
+    }
+
+    /// Sets how long a response may wait for the ACK or NACK of an earlier one: of its own type, or of clusters that its
+    /// resources may refer to (S-FLOW-01, S-SOTW-65). Default: 1 s.
+    ///
+    /// A client may take long for a verdict: Envoy acknowledges clusters once they are warm, which takes as long as their
+    /// endpoints and health checks. Within this time one response of a type is in flight, changes are sent together
+    /// after its ACK, and listeners and routes follow clusters. Afterwards a newer response takes the place of the
+    /// unanswered one, whose late answer is stale: see [`Action::DropStale`](super::Action::DropStale). Zero means that
+    /// no response waits for an answer; [`Duration::MAX`] means that a response waits for ever.
+    #[must_use]
+    pub fn with_answer_wait(mut self, wait: Duration) -> Self {
+        self.settings_mut().answer_wait = wait;
         self
     }
 
@@ -295,7 +311,8 @@ pub struct Limits {
     pub type_url_bytes: usize,
     /// Bytes of the message of `error_detail` that are kept. Default 4,096; the rest is cut off.
     pub error_bytes: usize,
-    /// Consecutive stale requests of one type after which the stream is closed with RESOURCE_EXHAUSTED. Default 1,000.
+    /// Consecutive stale requests of one type after which the stream is closed with RESOURCE_EXHAUSTED. A request that
+    /// changes the subscribed names does not count, nor does the late answer to a response. Default 1,000.
     pub stale_requests: u32,
     /// Actions that wait to be polled. Default 1,024.
     pub waiting_actions: usize,

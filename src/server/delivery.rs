@@ -73,8 +73,8 @@ pub struct Delivered<'a> {
     pub rejection: Option<&'a str>,
 }
 
-/// The status of the delivery of a resource. A change that is reverted before it is sent costs no response: the resource
-/// keeps the status of its earlier form, unless the type has a rejected response, after which it is sent again.
+/// The status of the delivery of a resource. A change that is reverted before it is sent is a change: the resource is
+/// sent once more.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum DeliveryStatus {
@@ -88,7 +88,8 @@ pub enum DeliveryStatus {
     /// after a rejection, also what the client has not accepted.
     Acknowledged,
     /// The client has rejected the response with the resource, which was not sent again since (CSDS: ERROR). Of more
-    /// than eight rejected responses of a type, also what the client accepted between the oldest of them.
+    /// than eight rejected responses of a type, or more than two that were unanswered at once, also what the client
+    /// accepted between the oldest of them.
     Rejected,
 }
 
@@ -111,15 +112,15 @@ impl<V: Variant> Server<V> {
         self.subscription(type_url).map_or_else(Vec::new, |of| of.deliveries(source, of_type.as_ref()))
     }
 
-    /// Returns the number of responses that wait for their ACK or NACK: at most one for each type.
+    /// Returns the number of responses with content that wait for their ACK or NACK: at most two for each type.
     pub fn in_flight(&self) -> usize {
-        self.types.iter().filter(|of| of.exchange.is_waiting()).count()
+        self.types.iter().map(|of| of.exchange.count_out()).sum()
     }
 
-    /// Returns whether no response is in flight, and no removal waits for another type. If a settled stream has nothing
+    /// Returns whether no response with content is in flight, and nothing waits for another type. If a settled stream has nothing
     /// to transmit, its client has judged all that the source holds for it.
     pub fn is_settled(&self) -> bool {
-        self.types.iter().all(|of| !of.exchange.is_waiting() && of.defer_until.is_none())
+        self.types.iter().all(|of| !of.exchange.is_out() && of.hold.is_none() && of.defer_until.is_none())
     }
 }
 
@@ -185,13 +186,11 @@ impl Subscription {
             State::Unknown => false,
         };
         let had = |extent: &Extent| extent.has(name, entry, &paged);
-        // A change that was reverted before it was sent: the verdict on the earlier form counts, and may be in flight.
-        let may_be_in_flight = || self.exchange.is_waiting() && self.view.is_later(name, entry);
         let (mut earlier, mut rejection) = (false, None);
         let status = if !is_sent {
             earlier = self.was_sent_before(of, name, entry, sent);
             DeliveryStatus::NotSent
-        } else if self.exchange.is_in_flight(had) || may_be_in_flight() {
+        } else if self.exchange.is_in_flight(had) {
             DeliveryStatus::Sent
         } else {
             rejection = self.exchange.rejection(name, had);

@@ -49,6 +49,7 @@ impl Encoding for Delta {
 impl Protocol for Delta {
     const NAMES_REMOVALS: bool = true;
     const ALIASES: bool = true;
+    const ANSWERS_AT_ONCE: bool = true;
 
     fn node(request: &Request) -> Option<&Arc<Node>> {
         request.node.as_ref()
@@ -58,8 +59,8 @@ impl Protocol for Delta {
         &mut request.type_url
     }
 
-    fn take_answer(request: &mut Request) -> (Nonce, Option<Status>) {
-        (core::mem::take(&mut request.nonce), request.error.take())
+    fn take_answer(request: &mut Request) -> (Nonce, Option<Status>, Option<Version>) {
+        (core::mem::take(&mut request.nonce), request.error.take(), None)
     }
 
     fn check(request: &mut Request, known: Option<&Subscription>, settings: &Settings) -> Result<Size, PeerMisbehaved> {
@@ -118,6 +119,7 @@ impl Protocol for Delta {
                 }
             } else if let Some(name) = to.unsubscribe(name.as_str()) {
                 if to.wanted.covers(name.as_str()) && !name.is_glob() {
+                    to.pending.set_new(true);
                     to.ask(name.clone(), limit); // S-DELTA-34: the client cannot tell whether the wildcard covers it
                 }
                 change.removed.push(name);
@@ -131,8 +133,8 @@ impl Protocol for Delta {
 
     /// Only an ACK or NACK of a response that is not in flight is stale: the nonce does not apply to the names of the
     /// request.
-    fn is_stale(nonce: &Nonce, of: &Subscription) -> bool {
-        !nonce.is_empty() && (!of.exchange.is_waiting() || nonce != of.exchange.nonce())
+    fn is_stale(nonce: &Nonce, _: &Subscription) -> bool {
+        !nonce.is_empty()
     }
 
     fn has_push<S: Source>(of: &Subscription, source: &S) -> bool {

@@ -120,6 +120,29 @@ impl Draft {
         self.content == Reach::Nowhere && self.removals == Reach::Nowhere
     }
 
+    /// Returns the names of the heartbeats in the draft.
+    pub(super) fn beats(&self) -> Vec<ResourceName> {
+        let name = |part: &Part| match part {
+            Part::Heartbeat(resource) => Some(resource.name().clone()),
+            _ => None,
+        };
+        self.parts.iter().filter_map(name).collect()
+    }
+
+    /// Returns whether the draft has resources alone, and answers no name.
+    pub(super) fn says_nothing_else(&self) -> bool {
+        self.removed.is_empty() && self.errors.is_empty() && self.answered.is_empty()
+    }
+
+    /// Gives heartbeats their content.
+    pub(super) fn give_content(&mut self) {
+        let with_content = |part: &Part| match part {
+            Part::Heartbeat(resource) => Part::One(resource.clone()),
+            other => other.clone(),
+        };
+        self.parts = self.parts.iter().map(with_content).collect();
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.parts.is_empty() && self.removed.is_empty() && self.errors.is_empty()
     }

@@ -1,7 +1,13 @@
-//! The last response of a type, and the client's verdicts on earlier ones.
+//! The responses of a type that wait for their ACK or NACK, and the client's verdicts on earlier ones.
+//!
+//! A response with content holds back the next one for a bounded time
+//! ([`Config::with_answer_wait`](super::Config::with_answer_wait)). Afterwards a newer response takes its place, and its
+//! late answer is stale (S-FLOW-01). Heartbeats go out beside it, and hold nothing back.
 
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use super::extent::Extent;
 use super::rejections::Rejections;
@@ -9,28 +15,54 @@ use crate::ensure::ensure;
 use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, Version};
 use crate::revision::Revision;
+use crate::time::Instant;
+
+/// The number of responses with content whose ACK or NACK is recognised: the last one, and the one whose place it took.
+const RECOGNISED: usize = 2;
 
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct Exchange {
     /// Nonce of the last response.
     nonce: Nonce,
-    /// The last response, until its ACK or NACK.
-    in_flight: Option<InFlight>,
-    /// The ACK or NACK of that response is not awaited, because nothing is subscribed (S-SOTW-36). A field of
-    /// `Exchange`, where a flag takes no additional memory: each idle stream has one exchange for each type.
+    /// Responses without an ACK or NACK, the oldest first: at most two with content, and one with heartbeats alone.
+    out: Vec<Out>,
+    /// No ACK or NACK is awaited, because nothing is subscribed (S-SOTW-36).
     abandoned: bool,
     /// Consecutive stale requests.
     stale: u32,
+    /// The number of responses that are no longer recognised, and had no ACK or NACK: as many late answers are no fault
+    /// of the client.
+    unanswered: u32,
     rejections: Option<Box<Rejections>>,
 }
 
 /// A response without an ACK or NACK.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
-struct InFlight {
-    version: Version,
+pub(super) struct Out {
+    pub(super) nonce: Nonce,
+    pub(super) version: Version,
     /// The revision up to which the response serves the client.
-    revision: Revision,
-    extent: Extent,
+    pub(super) revision: Revision,
+    pub(super) extent: Extent,
+    /// The time until which the response holds back the next one. `None`: the response has heartbeats alone.
+    pub(super) until: Option<Instant>,
+    /// The names of resources that the response has as heartbeats.
+    pub(super) beats: Vec<ResourceName>,
+    /// Whether a newer response took its place, because the answer took too long.
+    pub(super) is_replaced: bool,
+    /// The client's error message, if it rejected an earlier response that shares the verdict of this one.
+    pub(super) refused: Option<Box<str>>,
+}
+
+/// A response that has its ACK or NACK.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Answered {
+    pub(super) version: Version,
+    pub(super) revision: Revision,
+    /// The names of resources that the response had as heartbeats.
+    pub(super) beats: Vec<ResourceName>,
+    /// Whether a newer response had taken the place of this one.
+    pub(super) is_late: bool,
 }
 
 impl Exchange {
@@ -38,45 +70,157 @@ impl Exchange {
         &self.nonce
     }
 
-    /// Returns whether an ACK or NACK is awaited: until then nothing else of the type is sent.
+    /// Returns the time until which an unanswered response holds back the next one, if that is later than `now`.
     #[inline]
-    pub(super) fn is_waiting(&self) -> bool {
-        self.in_flight.is_some() && !self.abandoned
+    pub(super) fn waits_until(&self, now: Instant) -> Option<Instant> {
+        self.content().next_back()?.until.filter(|until| now < *until)
+    }
+
+    /// Returns whether the ACK or NACK of a response with content is awaited.
+    #[inline]
+    pub(super) fn is_out(&self) -> bool {
+        self.content().next().is_some()
+    }
+
+    /// Returns whether the answer to a new name may be sent at once, beside the responses that wait for their ACK or
+    /// NACK: two are recognised.
+    pub(super) fn has_room_for_answers(&self) -> bool {
+        self.content().count() < RECOGNISED
+    }
+
+    /// Returns the version of the last response with content that waits for its ACK or NACK.
+    pub(super) fn version_out(&self) -> Option<&Version> {
+        Some(&self.content().next_back()?.version)
+    }
+
+    /// Returns the revision up to which the client had accepted everything before the responses that wait.
+    pub(super) fn revision_before(&self) -> Option<Revision> {
+        self.content().next().map(|out| out.extent.after.unwrap_or_default())
+    }
+
+    /// Returns the number of responses with content that wait for their ACK or NACK.
+    pub(super) fn count_out(&self) -> usize {
+        self.content().count()
+    }
+
+    fn content(&self) -> impl DoubleEndedIterator<Item = &Out> {
+        self.out.iter().filter(|out| out.until.is_some() && !self.abandoned)
     }
 
     /// Notes that a response is sent.
-    pub(super) fn send(&mut self, nonce: Nonce, version: Version, revision: Revision, extent: Extent) {
-        self.nonce = nonce;
-        self.in_flight = Some(InFlight { version, revision, extent });
+    pub(super) fn send(&mut self, now: Instant, sent: Out) {
+        let (has_content, limit) = match sent.until {
+            Some(_) => (true, RECOGNISED - 1),
+            None => (false, 0),
+        };
+        if self.abandoned {
+            self.unanswered = self.unanswered.saturating_add(self.out.len() as u32);
+            self.out.clear();
+        }
+        let is_alike = |out: &Out| out.until.is_some() == has_content;
+        if self.out.iter().filter(|out| is_alike(out)).count() > limit {
+            self.forget_oldest(is_alike);
+        }
+        let is_overdue = |out: &&mut Out| has_content && out.until.is_some_and(|until| until <= now);
+        self.out.iter_mut().filter(is_overdue).for_each(|out| out.is_replaced = true);
+        self.nonce = sent.nonce.clone();
+        // Grows by exactly one: most streams have one response of a type in flight, or none.
+        self.out.reserve_exact(1);
+        self.out.push(sent);
         self.abandoned = false;
     }
 
-    /// Handles the end of all subscriptions: no ACK or NACK is awaited, and nothing is resent.
+    /// Stops recognising the oldest response of a kind. What it had shares the verdict of the next one of the kind.
+    fn forget_oldest(&mut self, is_alike: impl Fn(&Out) -> bool) {
+        let Some(at) = self.out.iter().position(&is_alike) else { return };
+        let oldest = self.out.remove(at);
+        if let Some(next) = self.out.iter_mut().find(|out| is_alike(out) && !out.extent.whole) {
+            next.extent.join(oldest.extent);
+            next.beats.extend(oldest.beats);
+            next.refused = next.refused.take().or(oldest.refused);
+        }
+        self.unanswered = self.unanswered.saturating_add(1);
+    }
+
+    /// Handles the end of all subscriptions: no ACK or NACK is awaited.
     pub(super) fn abandon(&mut self) {
-        self.abandoned = self.in_flight.is_some();
-        self.clear_rejections();
+        self.abandoned = !self.out.is_empty();
+        self.rejections = None;
     }
 
-    /// Handles the ACK or NACK of the last response. Returns the version and the revision of that response, unless it
-    /// had its ACK or NACK already. `rejection`: the client's error message, if it is a NACK.
-    pub(super) fn handle_answer(&mut self, rejection: Option<&str>) -> Option<(Version, Revision)> {
-        let InFlight { version, revision, extent } = self.in_flight.take()?;
-        self.abandoned = false;
+    /// Handles the nonce of a request, and its error message if it is a NACK. `version`: the version that the client
+    /// accepted last, where a request has it (SotW). Returns the response, if one with this nonce waits for its ACK or
+    /// NACK.
+    pub(super) fn handle_answer(
+        &mut self,
+        nonce: &Nonce,
+        version: Option<&Version>,
+        rejection: Option<&str>,
+    ) -> Option<Answered> {
+        let at = self.out.iter().position(|out| out.nonce == *nonce)?;
+        let answered = self.out.remove(at);
+        let (has_content, later) = (answered.until.is_some(), &self.out[at..]);
+        // What a later response answered by name has a verdict of its own.
+        let is_resent = later.iter().any(|out| out.extent.is_all());
+        let later = later.iter().filter_map(|out| out.extent.more.as_deref());
+        let again = later.flat_map(|more| more.names.iter().cloned()).collect();
         self.stale = 0;
+        self.settle_before(at, has_content, version, rejection);
+        if has_content && !(is_resent && rejection.is_some()) {
+            self.judge(answered.extent, rejection.or(answered.refused.as_deref()), again);
+        }
+        if self.out.is_empty() {
+            self.out = Vec::new(); // an idle stream keeps no memory for it
+            self.abandoned = false;
+        }
+        self.tidy();
+        let Out { version, revision, beats, is_replaced: is_late, .. } = answered;
+        Some(Answered { version, revision, beats, is_late })
+    }
+
+    /// Settles the responses before the answered one. In delta each response has an answer of its own, in order: that of
+    /// content settles what was sent before, and that of heartbeats nothing else. In SotW a nonce stands for all that
+    /// was sent before, of which the client has accepted up to `version`.
+    fn settle_before(&mut self, at: usize, has_content: bool, version: Option<&Version>, rejection: Option<&str>) {
+        let is_settled = |out: &Out| match version {
+            None => has_content,
+            Some(_) if out.until.is_none() || rejection.is_some() || has_content => true,
+            Some(version) => *version == out.version,
+        };
+        let (settled, rest): (Vec<Out>, Vec<Out>) = self.out.drain(..at).partition(is_settled);
+        self.out.splice(..0, rest);
+        for out in settled.into_iter().filter(|out| out.until.is_some()) {
+            let is_rejected = version.is_some_and(|version| *version != out.version);
+            self.judge(out.extent, rejection.filter(|_| is_rejected).or(out.refused.as_deref()), BTreeSet::new());
+        }
+    }
+
+    /// Handles the verdict on a response with content. `again`: names that were answered since.
+    fn judge(&mut self, extent: Extent, rejection: Option<&str>, again: BTreeSet<ResourceName>) {
         if let Some(reason) = rejection {
-            self.rejections.get_or_insert_default().add(extent, reason);
+            self.rejections.get_or_insert_default().add(extent, reason, again);
         } else if extent.is_all() {
-            self.clear_rejections(); // the client accepted every resource
+            self.rejections = None; // the client accepted every resource
         } else if let Some(rejections) = &mut self.rejections {
             rejections.accept();
         }
-        self.tidy();
-        Some((version, revision))
     }
 
-    /// Counts a stale request. Returns the number of consecutive ones.
-    pub(super) fn count_stale(&mut self) -> u32 {
-        self.stale = self.stale.saturating_add(1);
+    /// Notes the NACK of a response that is no longer recognised: the response that shares its verdict is rejected.
+    pub(super) fn refuse_oldest(&mut self, reason: &str) {
+        let shares = |out: &&mut Out| out.until.is_some();
+        if let Some(oldest) = self.out.iter_mut().find(shares).filter(|_| self.unanswered > 0) {
+            oldest.refused.get_or_insert_with(|| reason.into());
+        }
+    }
+
+    /// Counts a stale request. Returns the number of consecutive ones. The late answer to a response that is no longer
+    /// recognised does not count.
+    pub(super) fn count_stale(&mut self, is_answer: bool) -> u32 {
+        match self.unanswered.checked_sub(1).filter(|_| is_answer) {
+            Some(unanswered) => self.unanswered = unanswered,
+            None => self.stale = self.stale.saturating_add(1),
+        }
         self.stale
     }
 
@@ -99,24 +243,16 @@ impl Exchange {
         self.rejections.is_some()
     }
 
-    /// Drops all rejections, also of the response in flight, because every resource is answered anew.
-    pub(super) fn forget_resources(&mut self) {
-        self.clear_rejections();
-        if let Some(in_flight) = &mut self.in_flight {
-            in_flight.extent = Extent::NOTHING;
-        }
-    }
-
-    /// Drops all rejections.
-    fn clear_rejections(&mut self) {
+    /// Drops all rejections, because every resource is answered anew. The responses in flight keep their verdicts.
+    pub(super) fn forget_rejections(&mut self) {
         self.rejections = None;
     }
 
     // Queries.
 
-    /// Returns whether the response whose ACK or NACK is awaited satisfies `had`.
+    /// Returns whether a response whose ACK or NACK is awaited satisfies `had`.
     pub(super) fn is_in_flight(&self, had: impl Fn(&Extent) -> bool) -> bool {
-        self.in_flight.as_ref().is_some_and(|in_flight| !self.abandoned && had(&in_flight.extent))
+        self.content().any(|out| had(&out.extent))
     }
 
     /// Returns the client's error message for the last rejected response that had a resource, unless the resource was
@@ -125,10 +261,10 @@ impl Exchange {
         self.rejections.as_ref()?.reason(name, had)
     }
 
-    /// Returns the response in flight and the rejected responses.
+    /// Returns the responses in flight and the rejected responses.
     pub(super) fn extents(&self) -> impl Iterator<Item = &Extent> {
         let rejected = self.rejections.iter().flat_map(|rejections| rejections.extents());
-        self.in_flight.iter().map(|in_flight| &in_flight.extent).chain(rejected)
+        self.out.iter().map(|out| &out.extent).chain(rejected)
     }
 
     fn tidy(&mut self) {
@@ -139,8 +275,11 @@ impl Exchange {
 
     /// Checks the invariants. `sent`: nonces that the stream has issued.
     pub(super) fn check(&self, sent: u64) -> Result<(), String> {
-        ensure!(self.in_flight.is_some() || !self.abandoned, "no response is in flight, and one is abandoned");
-        ensure!(self.in_flight.is_none() || !self.nonce.is_empty(), "a response with no nonce is in flight");
+        ensure!(!self.out.is_empty() || !self.abandoned, "no response is in flight, and one is abandoned");
+        ensure!(self.out.iter().all(|out| !out.nonce.is_empty()), "a response with no nonce is in flight");
+        let content = self.out.iter().filter(|out| out.until.is_some()).count();
+        ensure!(content <= RECOGNISED, "{content} responses with content are in flight");
+        ensure!(self.out.len() <= content + 1, "several responses with heartbeats are in flight");
         if let Some((_, count)) = self.nonce.as_str().split_once('.') {
             let given = count.parse().is_ok_and(|count: u64| count <= sent);
             ensure!(given, "{} is no nonce of this stream, which gave {sent}", self.nonce);
@@ -156,9 +295,11 @@ impl Exchange {
 impl Relabel for Exchange {
     fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
         self.nonce.relabel(by);
-        if let Some(in_flight) = &mut self.in_flight {
-            in_flight.revision.relabel(by);
-            in_flight.extent.relabel(by);
+        for out in &mut self.out {
+            out.nonce.relabel(by);
+            out.revision.relabel(by);
+            out.extent.relabel(by);
+            out.until.relabel(by);
         }
         if let Some(rejections) = &mut self.rejections {
             rejections.relabel(by);

@@ -20,8 +20,6 @@ pub(super) struct Extent {
     pub(super) after: Option<Revision>,
     /// Inclusive upper bound of the content.
     pub(super) to: Revision,
-    /// Whether changes between the bounds that were reverted before are left out.
-    pub(super) exact: bool,
     /// Whether the response had all subscribed resources, changed or not.
     pub(super) whole: bool,
     pub(super) more: Option<Box<More>>,
@@ -54,8 +52,7 @@ pub(super) struct Pages {
 
 impl Extent {
     /// The extent of a response that has heartbeats alone.
-    pub(super) const NOTHING: Self =
-        Self { after: Some(Revision(0)), to: Revision(0), exact: false, whole: false, more: None };
+    pub(super) const NOTHING: Self = Self { after: Some(Revision(0)), to: Revision(0), whole: false, more: None };
 
     /// Returns whether the extent certainly has no resource.
     pub(super) fn is_nothing(&self) -> bool {
@@ -97,12 +94,10 @@ impl Extent {
         self.more.as_ref().map_or(self.to, |more| self.to.max(more.ahead_to))
     }
 
-    /// Returns whether a resource or a removal is between the bounds, and was not left out as a reverted change.
+    /// Returns whether a resource or a removal is between the bounds.
     pub(super) fn is_between(&self, entry: &Entry<'_>) -> bool {
         let (after, to) = if entry.state == State::Absent { self.removals() } else { (self.after, self.to) };
-        let other = self.after.filter(|_| self.exact);
-        let is_new = |after| other.map_or(entry.since > after, |other| entry.is_news(after, other));
-        entry.since <= to && after.is_none_or(is_new)
+        entry.since <= to && after.is_none_or(|after| entry.since > after)
     }
 
     /// Returns the bounds of the removals.
@@ -143,8 +138,6 @@ impl Extent {
             (false, false) => Some(to),
         };
         self.to = to;
-        // A change may have been sent in the one response and reverted before the other.
-        self.exact = false;
         self.whole |= other.whole;
         if let Some(other) = other.more {
             let more = self.more.get_or_insert_default();

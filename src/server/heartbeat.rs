@@ -7,6 +7,8 @@ use core::time::Duration;
 
 use super::changes;
 use super::draft::Draft;
+use super::exchange::Exchange;
+use super::extent::{Extent, Pages};
 use super::of_type::OfType;
 use super::pending::Pending;
 use super::resource::Resource;
@@ -64,6 +66,13 @@ impl Heartbeat {
         self.0.get_or_insert_default().due = Some(now);
     }
 
+    /// Puts off heartbeats that are due, because they would carry changes that have to wait.
+    pub(super) fn put_off(&mut self, until: Instant) {
+        if let Some(schedule) = &mut self.0 {
+            schedule.due = Some(until);
+        }
+    }
+
     /// Notes the resources that the due heartbeats leave out.
     pub(super) fn leave_out(&mut self, names: BTreeSet<ResourceName>) {
         if let Some(schedule) = &mut self.0 {
@@ -84,11 +93,12 @@ impl Heartbeat {
         wanted: &Wanted,
         view: &View,
         pending: &Pending,
+        exchange: &Exchange,
     ) -> BTreeSet<ResourceName> {
         let Some(schedule) = self.0.as_ref().filter(|schedule| !schedule.left_out.is_empty()) else {
             return BTreeSet::new();
         };
-        let (_, mut left_out) = alive(of, wanted, view, pending);
+        let (_, mut left_out) = alive(of, wanted, view, pending, exchange);
         left_out.retain(|name| schedule.left_out.contains(name));
         left_out
     }
@@ -102,9 +112,10 @@ impl Heartbeat {
         wanted: &Wanted,
         view: &View,
         pending: &Pending,
+        exchange: &Exchange,
     ) {
         let Some(schedule) = &mut self.0 else { return };
-        let (alive, _) = alive(of, wanted, view, pending);
+        let (alive, _) = alive(of, wanted, view, pending, exchange);
         if alive.iter().any(|resource| schedule.left_out.contains(resource.name())) {
             schedule.due = Some(schedule.due.map_or(now, |due| due.min(now)));
         }
@@ -155,6 +166,7 @@ pub(super) fn alive<S: Source>(
     wanted: &Wanted,
     view: &View,
     pending: &Pending,
+    exchange: &Exchange,
 ) -> (Vec<Resource>, BTreeSet<ResourceName>) {
     let sent = Sent::new(of, wanted, view, pending, |resource| resource.ttl().is_some());
     // No TTL runs of a resource that is new to the client.
@@ -165,6 +177,15 @@ pub(super) fn alive<S: Source>(
     let (mut alive, mut left_out) = (Vec::new(), BTreeSet::new());
     for entry in expiring(of, wanted) {
         let Some(resource) = entry.resource() else { continue };
+        // The client does not have what it rejected: its heartbeat would be rejected too.
+        let had = |extent: &Extent| {
+            extent.has(resource.name(), &entry, |pages: &Pages| {
+                pages.resources(of).any(|paged| paged == *resource.name())
+            })
+        };
+        if exchange.rejection(resource.name(), had).is_some() {
+            continue;
+        }
         if sent.has(&entry, resource) {
             alive.push(resource.clone());
         } else if may_have(resource.name()) {

@@ -51,6 +51,7 @@ mod parts;
 mod pending;
 mod rejections;
 mod resource;
+mod respond;
 mod response;
 mod response_limit;
 mod sent;
@@ -71,16 +72,13 @@ use core::marker::PhantomData;
 
 pub use self::action::{Action, DropReason};
 pub use self::cache::{Cache, DependentName};
-use self::claims::Claims;
 pub use self::config::{Config, Dialect, Limits, ResponseLimit, Scope};
 pub use self::delivery::{Delivered, Delivery, DeliveryStatus};
-use self::draft::{Draft, Order};
-use self::extent::Extent;
+use self::exchange::Answered;
 pub use self::nonce::StreamId;
 pub use self::page::Page;
 pub use self::resource::Resource;
 pub use self::response::Response;
-use self::response_limit::Budget;
 pub use self::source::{Entry, Source, State};
 use self::subscription::Subscription;
 pub use self::variant::Variant;
@@ -113,6 +111,8 @@ pub struct Server<V: Variant> {
     ttl: bool,
     /// Subscriptions in push order; empty until the first request is accepted.
     types: Vec<Subscription>,
+    /// The index of the type whose turn it is to send.
+    turn: usize,
     actions: Queue<Action>,
     variant: PhantomData<V>,
 }
@@ -130,6 +130,7 @@ impl<V: Variant> Server<V> {
             closed: false,
             ttl: false,
             types: Vec::new(),
+            turn: 0,
             actions: Queue::new(),
             variant: PhantomData,
         }
@@ -163,17 +164,19 @@ impl<V: Variant> Server<V> {
                 // Grows by exactly one: a stream has few types, and there are many streams.
                 self.types.reserve_exact(1);
                 self.types.insert(at, Subscription::new(resource_type, V::ALIASES));
+                self.turn += usize::from(at < self.turn);
                 (at, true)
             }
         };
-        let (nonce, error) = V::take_answer(&mut request);
-        self.handle_answer(at, first, nonce, error);
-        if self.closed {
-            return Ok(());
-        }
+        let (nonce, error, version) = V::take_answer(&mut request);
+        let is_stale = self.handle_answer(at, first, &nonce, version.as_ref(), error);
         let subscription = &mut self.types[at];
         let change = V::apply_request(request, subscription, first, self.config.settings());
-        if first || change.wildcard || !change.added.is_empty() || !change.removed.is_empty() {
+        if !first && change.is_empty() {
+            if is_stale {
+                self.count_stale(at, &nonce);
+            }
+        } else {
             self.actions.push(Action::Subscribed {
                 type_url: subscription.type_url().clone(),
                 added: change.added,
@@ -200,8 +203,8 @@ impl<V: Variant> Server<V> {
     }
 
     /// Returns the next response, built from the current state of the source: call it when the transport has room,
-    /// after a request and after a change of the source. At most one response of a type is in flight; changes that
-    /// occur before its ACK or NACK are sent together afterwards.
+    /// after a request and after a change of the source. Changes that occur before the ACK or NACK of a response are sent
+    /// together afterwards, or when [`Config::with_answer_wait`] is over. Types take turns.
     pub fn poll_transmit<S: Source>(&mut self, now: Instant, source: &S) -> Option<Response<V>> {
         let idle =
             |(at, until): (Revision, Option<Instant>)| at == source.revision() && until.is_none_or(|due| now < due);
@@ -216,30 +219,11 @@ impl<V: Variant> Server<V> {
         self.poll(now, source, true)
     }
 
-    /// Polls the types in their order. `again`: whether a second turn may follow.
-    fn poll<S: Source>(&mut self, now: Instant, source: &S, again: bool) -> Option<Response<V>> {
-        for at in 0..self.types.len() {
-            if let Some(response) = self.poll_type(at, now, source) {
-                return Some(response);
-            }
-            if self.closed {
-                return None;
-            }
-        }
-        // Removals of one type may wait for a name of another, which was answered by nothing in this turn.
-        if again && self.types.iter().any(|of| of.defer_until.is_some()) {
-            return self.poll(now, source, false);
-        }
-        self.idle = Some((source.revision(), self.poll_timeout()));
-        None
-    }
-
     /// Returns the time at which to call [`handle_timeout`](Self::handle_timeout); `None` if no time-out is running.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        // A type with a response in flight sends nothing before the ACK or NACK.
-        let waits = self.types.iter().filter(|of| !of.exchange.is_waiting());
-        let due = |of: &Subscription| of.defer_until.into_iter().chain(of.heartbeat.due()).min();
-        if self.closed { None } else { waits.filter_map(due).min() }
+        // What waits for an ACK or NACK does not wait for the end of a deferral besides.
+        let due = |of: &Subscription| of.hold.or(of.defer_until).into_iter().chain(of.heartbeat.due()).min();
+        if self.closed { None } else { self.types.iter().filter_map(due).min() }
     }
 
     // Queries.
@@ -324,146 +308,57 @@ impl<V: Variant> Server<V> {
     }
 
     /// Handles the ACK or NACK of a request ([design rule 8](crate::manual::rules#rule-8): the presence of an error
-    /// makes it a NACK).
-    fn handle_answer(&mut self, at: usize, first: bool, nonce: Nonce, error: Option<Status>) {
+    /// makes it a NACK). `version`: the version that the client accepted last (SotW). Returns whether the request is
+    /// stale.
+    fn handle_answer(
+        &mut self,
+        at: usize,
+        first: bool,
+        nonce: &Nonce,
+        version: Option<&Version>,
+        error: Option<Status>,
+    ) -> bool {
         if first {
-            return; // S-COM-03: its nonce and error belong to an earlier stream
+            return false; // S-COM-03: its nonce and error belong to an earlier stream
         }
-        let settings = self.config.settings();
-        let (error_bytes, most) = (settings.limits.error_bytes, settings.limits.stale_requests);
+        let limits = &self.config.settings().limits;
         let of = &mut self.types[at];
-        let mut error = error;
+        let (type_url, mut error) = (of.type_url().clone(), error);
         if let Some(error) = &mut error {
-            error.truncate(error_bytes);
+            error.truncate(limits.error_bytes);
         }
-        if nonce == *of.exchange.nonce() && !nonce.is_empty() {
-            let rejection = error.as_ref().map(|error| error.message.as_str());
-            if let Some((version, revision)) = of.handle_answer(rejection) {
-                let type_url = of.type_url().clone();
-                self.actions.push(match error {
-                    None => Action::Ack { type_url, version, revision, nonce },
-                    Some(error) => Action::Nack { type_url, version, revision, nonce, error },
-                });
-                return;
-            }
+        let rejection = error.as_ref().map(|error| error.message.as_str());
+        let answered = of.handle_answer(nonce, version, rejection, limits.names_per_type);
+        if let Some(Answered { version, revision, is_late: false, .. }) = answered {
+            let nonce = nonce.clone();
+            self.actions.push(match error {
+                None => Action::Ack { type_url, version, revision, nonce },
+                Some(error) => Action::Nack { type_url, version, revision, nonce, error },
+            });
+            return false;
         }
-        if error.is_none() && !V::is_stale(&nonce, &self.types[at]) {
-            self.types[at].exchange.reset_stale();
-            return;
+        if answered.is_none() && error.is_none() && !V::is_stale(nonce, of) {
+            of.exchange.reset_stale();
+            return false;
         }
-        let too_many = self.types[at].exchange.count_stale() > most;
+        if let Some(rejection) =
+            rejection.filter(|_| answered.is_none() && nonce::was_given(self.stream, self.sent, nonce))
+        {
+            of.exchange.refuse_oldest(rejection);
+        }
         let reason = if nonce.is_empty() { DropReason::NoNonce } else { DropReason::OtherNonce };
-        let nonce = if nonce.as_bytes().len() > nonce::LONGEST { Nonce::default() } else { nonce };
-        action::drop_stale(&mut self.actions, self.types[at].type_url().clone(), nonce, reason);
-        if too_many {
+        let nonce = if nonce.as_bytes().len() > nonce::LONGEST { Nonce::default() } else { nonce.clone() };
+        action::drop_stale(&mut self.actions, type_url, nonce, reason, error);
+        answered.is_none()
+    }
+
+    /// Counts a stale request that changed no names: too many in a row end the stream.
+    fn count_stale(&mut self, at: usize, nonce: &Nonce) {
+        let most = self.config.settings().limits.stale_requests;
+        let is_answer = nonce::was_given(self.stream, self.sent, nonce);
+        if self.types[at].exchange.count_stale(is_answer) > most {
             let message = format!("more than {most} stale requests in a row");
             self.close(Status::new(Code::ResourceExhausted, message));
-        }
-    }
-
-    /// Returns the next response of one type.
-    fn poll_type<S: Source>(&mut self, at: usize, now: Instant, source: &S) -> Option<Response<V>> {
-        let of = &mut self.types[at];
-        if of.exchange.is_waiting() || !source.is_known(of.type_url()) {
-            return None;
-        }
-        // Removals that the claims reveal are sent below.
-        let claimed = of.pending.claims().is_some_and(Claims::is_unsettled);
-        let settings = self.config.settings();
-        if claimed {
-            of.settle_claims(source, settings.response_limit.is_limited(), settings.limits.names_per_type);
-            if self.ttl {
-                of.heartbeat.claim(now);
-            }
-        }
-        of.settle_late(source);
-        if of.heartbeat.left_some_out() {
-            of.note_left_out(now, source);
-        }
-        let heartbeats_due = of.heartbeat.is_due(now);
-        if !claimed && !heartbeats_due && of.is_quiet(source) {
-            of.defer_until = None; // no deferred removal is left
-            return None;
-        }
-        let order = self.order(at, now, source);
-        let of = &mut self.types[at];
-        if order.answers_only && of.pending.is_empty() && of.view.sent_to().is_some() {
-            if !heartbeats_due {
-                return None;
-            }
-            if V::heartbeats_with_all(of) && V::has_push(of, source) {
-                // Such a heartbeat would carry changes that have to wait, so it is skipped until the next due time.
-                of.schedule_heartbeats(now, source, true, &Draft::default());
-                return None;
-            }
-        }
-        if let Some(version) = V::version_of_heartbeats(of).filter(|_| heartbeats_due) {
-            let mut draft = Draft::default();
-            of.add_heartbeats(source, &mut draft);
-            of.schedule_heartbeats(now, source, true, &draft);
-            if draft.must_send {
-                return Some(self.respond(at, version, Extent::NOTHING, draft));
-            }
-        }
-        let mut draft = Draft::default();
-        draft.must_send |= of.pending.reply();
-        if let Err(status) = V::draft(of, source, order, &mut draft) {
-            self.close(status);
-            return None;
-        }
-        if heartbeats_due {
-            V::add_heartbeats(of, source, &mut draft);
-        }
-        let extent = of.note_sent(now, settings.removal_delay, order.names, source, &mut draft);
-        if self.ttl && (draft.must_send || heartbeats_due || of.heartbeat.due().is_none()) {
-            of.schedule_heartbeats(now, source, heartbeats_due, &draft);
-        }
-        if !draft.must_send {
-            return None;
-        }
-        let type_url = of.type_url().clone();
-        order::refresh_dependents(&mut self.types, &type_url, &draft, source, order.names);
-        let version = draft.version(source.version(&type_url), V::NAMES_REMOVALS);
-        Some(self.respond(at, version, extent, draft))
-    }
-
-    /// Returns the constraints of the other types and of the configuration on a response.
-    fn order<S: Source>(&self, at: usize, now: Instant, source: &S) -> Order {
-        let (settings, of) = (self.config.settings(), &self.types[at]);
-        let push_order = of.resource_type.push_order();
-        let defer_removals = (V::NAMES_REMOVALS || settings.sotw_removal_delay)
-            && push_order.is_referred_to()
-            && of.defer_until.is_none_or(|until| now < until)
-            && !settings.removal_delay.is_zero()
-            && order::has_unsent_front::<V, S>(&self.types, source);
-        Order {
-            answers_only: push_order.refers_to_clusters() && order::has_unsent_clusters(&self.types, source),
-            defer_removals,
-            budget: Budget::new(settings.response_limit, || {
-                let control_plane = settings.control_plane.as_deref().unwrap_or_default();
-                response_limit::envelope_bytes(of.type_url(), &source.version(of.type_url()), control_plane)
-            }),
-            names: settings.limits.names_per_type,
-        }
-    }
-
-    fn respond(&mut self, at: usize, version: Version, extent: Extent, draft: Draft) -> Response<V> {
-        self.sent += 1;
-        let of = &mut self.types[at];
-        let nonce = nonce::nonce(self.stream, self.sent);
-        let revision = of.view.sent_to().unwrap_or_default();
-        of.exchange.send(nonce.clone(), version.clone(), revision, extent);
-        Response {
-            type_url: of.type_url().clone(),
-            version,
-            revision,
-            nonce,
-            parts: draft.parts,
-            removed: draft.removed,
-            errors: draft.errors,
-            control_plane: self.config.settings().control_plane.clone(),
-            ttl: self.ttl,
-            variant: PhantomData,
         }
     }
 

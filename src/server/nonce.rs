@@ -40,6 +40,12 @@ pub(super) fn nonce(stream: StreamId, sent: u64) -> Nonce {
     Nonce::ascii(&text[at..])
 }
 
+/// Returns whether a stream that has sent so many responses gave this nonce.
+pub(super) fn was_given(stream: StreamId, sent: u64, nonce: &Nonce) -> bool {
+    let parsed = nonce.as_str().split_once('.').and_then(|(of, count)| Some((of.parse().ok()?, count.parse().ok()?)));
+    parsed.is_some_and(|(of, count): (u64, u64)| of == stream.0 && (1..=sent).contains(&count))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,5 +55,12 @@ mod tests {
         assert_eq!(nonce(StreamId(0), 1), "0.1");
         assert_eq!(nonce(StreamId(17), 1200), "17.1200");
         assert_eq!(nonce(StreamId(u64::MAX), u64::MAX), "18446744073709551615.18446744073709551615");
+    }
+
+    #[test]
+    fn a_stream_knows_the_nonces_that_it_gave() {
+        let given = |text: &str| was_given(StreamId(17), 3, &Nonce::from(text));
+        assert!(given("17.1") && given("17.3"));
+        assert!(!given("17.0") && !given("17.4") && !given("1.3") && !given("17") && !given(""));
     }
 }

@@ -4,7 +4,7 @@ use core::array;
 
 use super::page::Page;
 use super::resource::Resource;
-use super::source::{Entry, Source};
+use super::source::{Entry, Source, State};
 use crate::error::Status;
 use crate::name::{ResourceName, TypeUrl};
 use crate::revision::Revision;
@@ -46,6 +46,11 @@ impl<'s, S: Source> OfType<'s, S> {
     #[inline]
     pub(super) fn revision(self) -> Revision {
         self.source.type_revision(self.type_url)
+    }
+
+    /// Returns whether it is known of a name whether it stands for a resource.
+    pub(super) fn is_known(self, name: &ResourceName) -> bool {
+        self.get(name).state != State::Unknown
     }
 
     #[inline]

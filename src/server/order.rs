@@ -10,11 +10,17 @@ use super::subscription::Subscription;
 use super::variant::Protocol;
 use crate::name::{ResourceName, TypeUrl};
 use crate::resource_type::PushOrder;
+use crate::time::Instant;
 
-/// Returns whether unsent clusters wait for an ACK or NACK: resources that refer to clusters then wait too, unless
-/// they are pending answers.
-pub(super) fn has_unsent_clusters<S: Source>(types: &[Subscription], source: &S) -> bool {
-    let unsent = |of: &Subscription| of.exchange.is_waiting() && (!of.pending.is_empty() || of.has_change(source));
+/// Returns whether there are unsent clusters: resources that refer to clusters then wait too, for a bounded time, unless
+/// they are pending answers. Clusters that are not known wait for the source, and hold up nothing.
+pub(super) fn has_unsent_clusters<S: Source>(types: &[Subscription], now: Instant, source: &S) -> bool {
+    let is_asked = |of: &Subscription| match of.exchange.waits_until(now) {
+        Some(_) => !of.pending.is_empty(),
+        // Names of which nothing is known wait for the source as well.
+        None => of.pending.has_wildcard() || of.pending.names().iter().any(|name| of.of(source).is_known(name)),
+    };
+    let unsent = |of: &Subscription| source.is_known(of.type_url()) && (is_asked(of) || of.has_change(source));
     types.iter().any(|of| of.resource_type.push_order() == PushOrder::Cluster && unsent(of))
 }
 
@@ -47,9 +53,6 @@ pub(super) fn refresh_dependents<S: Source>(
         let aliases = wanted.aliases_of(dependents.of(source), dependent).cloned();
         // All names of the resource become pending, because some may be unsubscribed.
         let names: Vec<ResourceName> = own.into_iter().chain(aliases).collect();
-        if dependents.wanted.aliases() && !names.is_empty() {
-            dependents.view.note_inexact(); // all of these may be unsubscribed, while another alias moves away and back
-        }
         names.into_iter().for_each(|name| dependents.ask_again(name, limit));
     };
     match &draft.changed {

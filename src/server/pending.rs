@@ -18,6 +18,8 @@ pub(super) struct Pending {
     wildcard: Wildcard,
     /// Whether a response is sent even if it is empty, because the client waits for one (S-SOTW-04, S-DELTA-05).
     reply: bool,
+    /// Whether a request asked for something since the last response.
+    is_new: bool,
     /// Resources that the client claims, some of which may be removed.
     claims: Option<Box<Claims>>,
 }
@@ -57,6 +59,16 @@ impl Pending {
     /// Returns whether the answer to the wildcard is pending, in whole or in part.
     pub(super) fn has_wildcard(&self) -> bool {
         self.wildcard != Wildcard::Answered
+    }
+
+    /// Returns whether a request asked for something since the last response.
+    pub(super) fn is_new(&self) -> bool {
+        self.is_new && !self.is_empty()
+    }
+
+    /// Notes that a request asked for something (`true`), or that a response answered as much as there was room for.
+    pub(super) fn set_new(&mut self, is_new: bool) {
+        self.is_new = is_new;
     }
 
     pub(super) fn reply(&self) -> bool {

@@ -53,14 +53,15 @@ impl Rejections {
         self.list.is_empty()
     }
 
-    /// Adds a rejected response.
-    pub(super) fn add(&mut self, extent: Extent, reason: &str) {
+    /// Adds a rejected response. `again`: names that a later response answered.
+    pub(super) fn add(&mut self, extent: Extent, reason: &str, again: BTreeSet<ResourceName>) {
         let resent = core::mem::take(&mut self.resent);
         if extent.whole {
             self.clear();
         }
         if !extent.is_nothing() {
-            self.list.push(Rejection { extent, reason: reason.into(), again: BTreeSet::new(), resent });
+            let rejection = Rejection { extent, reason: reason.into(), again, resent };
+            self.list.extend(Some(rejection).filter(|rejection| !rejection.is_over()));
         }
         while self.list.len() > APART {
             let older = self.list.remove(0);

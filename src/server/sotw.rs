@@ -52,6 +52,7 @@ impl Encoding for Sotw {
 impl Protocol for Sotw {
     const NAMES_REMOVALS: bool = false;
     const ALIASES: bool = false;
+    const ANSWERS_AT_ONCE: bool = false;
 
     fn node(request: &Request) -> Option<&Arc<Node>> {
         request.node.as_ref()
@@ -61,8 +62,8 @@ impl Protocol for Sotw {
         &mut request.type_url
     }
 
-    fn take_answer(request: &mut Request) -> (Nonce, Option<Status>) {
-        (core::mem::take(&mut request.nonce), request.error.take())
+    fn take_answer(request: &mut Request) -> (Nonce, Option<Status>, Option<Version>) {
+        (core::mem::take(&mut request.nonce), request.error.take(), Some(core::mem::take(&mut request.version)))
     }
 
     fn check(request: &mut Request, _: Option<&Subscription>, settings: &Settings) -> Result<Size, PeerMisbehaved> {
@@ -115,7 +116,7 @@ impl Protocol for Sotw {
     /// [design rule 4](crate::manual::rules#rule-4), the server's half: any nonce but the last is stale, except that
     /// a client may also send none while no response is in flight.
     fn is_stale(nonce: &Nonce, of: &Subscription) -> bool {
-        nonce != of.exchange.nonce() && (of.exchange.is_waiting() || !nonce.is_empty())
+        nonce != of.exchange.nonce() && (of.exchange.is_out() || !nonce.is_empty())
     }
 
     fn has_push<S: Source>(of: &Subscription, source: &S) -> bool {
@@ -165,10 +166,11 @@ impl Protocol for Sotw {
     }
 
     /// A heartbeat has only the version of its response, which a client compares with the one that it accepted last
-    /// (C-TTL-03). New content has another version and is sent separately.
+    /// (C-TTL-03). New content has another version and is sent separately. Beside an unanswered response the version is
+    /// that of the response, and resources are sent with their content, because its verdict is not known.
     fn version_of_heartbeats(of: &Subscription) -> Option<Version> {
         let apart = !of.resource_type.is_full_state() && !of.pending.has_wildcard();
-        of.heartbeat.accepted().filter(|_| apart).cloned()
+        of.exchange.version_out().or(of.heartbeat.accepted()).filter(|_| apart).cloned()
     }
 
     /// A full-state type sends everything: some clients take a heartbeat among resources for a removal, and all

@@ -147,8 +147,8 @@ pub trait Source {
     /// Returns the resource that a name had at an earlier revision and until its present state began, if that is
     /// remembered. Where SotW removals are deferred
     /// ([`Config::with_sotw_removal_delay`](super::Config::with_sotw_removal_delay)), a removed resource is sent once
-    /// more to clients that were sent it; and a resource that loses its TTL is sent in time, or has a heartbeat if the
-    /// change is reverted. The default remembers nothing, which suits a source whose [`Entry::before`] is always empty.
+    /// more to clients that were sent it; and a resource that loses its TTL is sent in time. The default remembers
+    /// nothing.
     fn previous(&self, type_url: &TypeUrl, name: &ResourceName, at: Revision) -> Option<&Resource> {
         let _ = (type_url, name, at);
         None
@@ -225,9 +225,6 @@ pub struct Entry<'a> {
     pub state: State<'a>,
     /// The revision at which the state began. If the source has forgotten it, the latest possible one.
     pub since: Revision,
-    /// An earlier period with the same state, from the first revision to before the second: a client served in that
-    /// period, and not after, already has this state. Empty if no such period is known.
-    pub before: (Revision, Revision),
 }
 
 /// The three possible states of a name ([design rule 9](crate::manual::rules#rule-9)). A server handles each of them,
@@ -260,14 +257,7 @@ impl<'a> Entry<'a> {
     }
 
     fn new(state: State<'a>, since: Revision) -> Self {
-        Self { state, since, before: (Revision::default(), Revision::default()) }
-    }
-
-    /// Adds an earlier period with the same state: from `from` to before `to`. A change that was reverted then costs
-    /// nothing for clients that never received it.
-    #[must_use]
-    pub fn with_before(self, from: Revision, to: Revision) -> Self {
-        Self { before: (from, to), ..self }
+        Self { state, since }
     }
 
     /// Returns the resource, if it is present.
@@ -276,12 +266,6 @@ impl<'a> Entry<'a> {
             State::Present(resource) => Some(resource),
             State::Absent | State::Unknown => None,
         }
-    }
-
-    /// Returns whether this is news to a client that was sent all changes in this direction up to `heard`, and all in
-    /// the opposite direction up to `other`.
-    pub(super) fn is_news(&self, heard: Revision, other: Revision) -> bool {
-        self.since > heard && !(self.before.0 <= heard && other < self.before.1)
     }
 
     /// Returns the entry for a client without aliases: a resource of another name is absent.

@@ -9,7 +9,7 @@ use core::time::Duration;
 
 use super::changes;
 use super::draft::Draft;
-use super::exchange::Exchange;
+use super::exchange::{Answered, Exchange};
 use super::extent::{Extent, More};
 use super::heartbeat::{self, Heartbeat};
 use super::of_type::OfType;
@@ -20,7 +20,7 @@ use super::source::{Source, State};
 use super::view::{Reach, View};
 use super::wanted::Wanted;
 use crate::model::{Label, Relabel};
-use crate::name::{ResourceName, TypeUrl, Version};
+use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 use crate::resource_type::ResourceType;
 use crate::revision::Revision;
 use crate::time::Instant;
@@ -35,6 +35,10 @@ pub struct Subscription {
     pub(super) heartbeat: Heartbeat,
     /// The time until which removals may be deferred.
     pub(super) defer_until: Option<Instant>,
+    /// The time at which something that waits for an ACK or NACK is sent all the same. `None`: nothing waits.
+    pub(super) hold: Option<Instant>,
+    /// The time until which the changes that wait may wait for clusters: it counts from the first change that waited.
+    pub(super) clusters_until: Option<Instant>,
 }
 
 /// The change that a request makes to the subscribed names.
@@ -44,6 +48,12 @@ pub struct SubscriptionChange {
     pub(super) removed: Vec<ResourceName>,
     /// Whether the wildcard was added or removed.
     pub(super) wildcard: bool,
+}
+
+impl SubscriptionChange {
+    pub(super) fn is_empty(&self) -> bool {
+        !self.wildcard && self.added.is_empty() && self.removed.is_empty()
+    }
 }
 
 impl Subscription {
@@ -57,6 +67,8 @@ impl Subscription {
             exchange: Exchange::default(),
             heartbeat: Heartbeat::default(),
             defer_until: None,
+            hold: None,
+            clusters_until: None,
         }
     }
 
@@ -73,9 +85,10 @@ impl Subscription {
     /// Subscribes to a name, which is answered even if it was subscribed before. Returns whether the name is new.
     pub(super) fn subscribe(&mut self, name: ResourceName, limit: usize) -> bool {
         let new = self.wanted.add(name.clone());
-        let is_late = self.exchange.is_waiting() && self.wanted.aliases() && !name.is_glob();
+        let is_late = self.exchange.is_out() && self.wanted.aliases() && !name.is_glob();
         let late = is_late.then(|| name.clone());
         self.ask(name, limit);
+        self.pending.set_new(true);
         late.into_iter().for_each(|name| self.pending.note_late(name));
         new
     }
@@ -123,7 +136,7 @@ impl Subscription {
     /// alias and resubscribes, to be answered anew, keeps what it has.
     #[inline(never)]
     fn note_unsubscribed(&mut self, name: &ResourceName) {
-        let waiting = self.exchange.is_waiting();
+        let waiting = self.exchange.is_out();
         let Self { wanted, view, pending, .. } = self;
         let stands_for_many = name.is_wildcard() || name.is_glob();
         if wanted.aliases() {
@@ -146,10 +159,11 @@ impl Subscription {
     pub(super) fn subscribe_to_all(&mut self) {
         self.wanted.set_wildcard(true);
         self.pending.unclaim(&crate::WILDCARD.into());
-        self.exchange.forget_resources();
+        self.exchange.forget_rejections();
         self.view.forget_sent_ahead(|_| true);
         self.view.note_resubscribed(true);
         self.pending.add_wildcard();
+        self.pending.set_new(true);
     }
 
     pub(super) fn unsubscribe_from_all(&mut self) {
@@ -158,16 +172,33 @@ impl Subscription {
         self.note_unsubscribed(&crate::WILDCARD.into());
     }
 
-    /// Handles the ACK or NACK of the last response. Returns the version and the revision of that response, unless it
-    /// had its ACK or NACK already.
-    pub(super) fn handle_answer(&mut self, rejection: Option<&str>) -> Option<(Version, Revision)> {
-        let (version, revision) = self.exchange.handle_answer(rejection)?;
+    /// Handles the nonce of a request, and its error message if it is a NACK. Returns the response that has its ACK or
+    /// NACK by it; `None` if no response with this nonce waits for one. `limit` bounds what is kept by name.
+    pub(super) fn handle_answer(
+        &mut self,
+        nonce: &Nonce,
+        version: Option<&Version>,
+        rejection: Option<&str>,
+        limit: usize,
+    ) -> Option<Answered> {
+        let answered = self.exchange.handle_answer(nonce, version, rejection)?;
         if rejection.is_none() {
-            self.heartbeat.accept(&version);
+            self.heartbeat.accept(&answered.version);
         } else {
-            self.view.note_inexact(); // what was rejected is sent again even if its change was reverted meanwhile
+            answered.beats.iter().for_each(|name| self.ask_for_content(name, limit));
         }
-        Some((version, revision))
+        Some(answered)
+    }
+
+    /// Makes a resource pending whose heartbeat was rejected: the client no longer has it, because its TTL ran out
+    /// (S-TTL-04).
+    fn ask_for_content(&mut self, name: &ResourceName, limit: usize) {
+        if self.wanted.covers(name.as_str()) {
+            return self.ask(name.clone(), limit);
+        }
+        let is_wanted = |alias: &&ResourceName| self.wanted.names().contains(*alias);
+        let aliases: Vec<ResourceName> = self.view.aliases().of(name).filter(is_wanted).cloned().collect();
+        aliases.into_iter().for_each(|alias| self.ask(alias, limit));
     }
 
     // Responses.
@@ -175,10 +206,15 @@ impl Subscription {
     /// Returns whether there is certainly nothing to send, at constant cost.
     #[inline]
     pub(super) fn is_quiet<S: Source>(&self, source: &S) -> bool {
-        self.pending.is_empty()
-            && self.view.deferred().is_empty()
-            && !self.view.aliases().has_unsent()
-            && (self.wanted.is_empty() || self.of(source).revision() <= self.view.complete_to())
+        self.pending.is_empty() && !self.has_news(source)
+    }
+
+    /// Returns whether there may be changes or removals to send, apart from pending answers, at constant cost.
+    #[inline]
+    pub(super) fn has_news<S: Source>(&self, source: &S) -> bool {
+        !self.view.deferred().is_empty()
+            || self.view.aliases().has_unsent()
+            || (!self.wanted.is_empty() && self.of(source).revision() > self.view.complete_to())
     }
 
     /// Returns whether a subscribed resource became present or changed.
@@ -231,7 +267,8 @@ impl Subscription {
 
     /// Adds a heartbeat for each resource with a TTL that the client has, except those in the draft.
     pub(super) fn add_heartbeats<S: Source>(&mut self, source: &S, draft: &mut Draft) {
-        let (alive, left_out) = heartbeat::alive(self.of(source), &self.wanted, &self.view, &self.pending);
+        let (alive, left_out) =
+            heartbeat::alive(self.of(source), &self.wanted, &self.view, &self.pending, &self.exchange);
         self.heartbeat.leave_out(left_out);
         if alive.is_empty() {
             return;
@@ -244,8 +281,8 @@ impl Subscription {
 
     /// Makes heartbeats due for resources that the last ones left out, and that are no longer about to be sent.
     pub(super) fn note_left_out<S: Source>(&mut self, now: Instant, source: &S) {
-        let Self { resource_type, wanted, view, pending, heartbeat, .. } = self;
-        heartbeat.note_left_out(now, OfType::new(source, resource_type.type_url()), wanted, view, pending);
+        let Self { resource_type, wanted, view, pending, exchange, heartbeat, .. } = self;
+        heartbeat.note_left_out(now, OfType::new(source, resource_type.type_url()), wanted, view, pending, exchange);
     }
 
     /// Schedules the next heartbeats. `was_due`: heartbeats were due now.
@@ -266,19 +303,19 @@ impl Subscription {
     ) -> Extent {
         let Self { resource_type, wanted, view, pending, exchange, defer_until, .. } = self;
         let of = OfType::new(source, resource_type.type_url());
-        let (before, exact) = (view.sent_to(), view.is_exact());
+        let before = view.sent_to();
         let removals_after = view.removals_sent_to();
         // A name that was sent ahead in an earlier form is not left out.
         let has = |name: &&ResourceName| view.is_sent_ahead(name, of.get(name).since);
         let but = view.has_sent_ahead().then(|| view.names_sent_ahead().filter(has).cloned().collect::<BTreeSet<_>>());
         let but = but.filter(|but| !but.is_empty());
         pending.set_reply(false);
+        pending.set_new(false);
         // A wildcard or collection is answered in part: the resources sent for it are kept by name.
         let paging = pending.has_wildcard() || pending.names().iter().any(ResourceName::is_glob);
         view.advance(of.now(), draft.content, draft.removals, paging);
         if exchange.has_rejections() {
             note_sent_again(of, exchange, draft, limit);
-            view.note_inexact(); // the client does not have all that was sent
         }
         let is_ahead = paging || view.complete_to() < of.now();
         let ahead = is_ahead.then(|| note_sent_ahead(of, wanted, view, draft, paging, limit));
@@ -303,8 +340,7 @@ impl Subscription {
         };
         let removals = (removals_after, view.removals_sent_to());
         let apart = before.is_some() && (after, to) != (Some(removals.0), removals.1);
-        let exact = exact && after == before;
-        let mut extent = Extent { after, to, exact, whole: draft.whole, more: None };
+        let mut extent = Extent { after, to, whole: draft.whole, more: None };
         let pages = draft.pages.take().filter(|pages| !pages.is_all());
         let more = pages.is_some() || but.is_some() || ahead.is_some() || apart || draft.claimed;
         if more || !draft.answered.is_empty() {
@@ -406,5 +442,7 @@ impl Relabel for Subscription {
         self.exchange.relabel(by);
         self.heartbeat.relabel(by);
         self.defer_until.relabel(by);
+        self.hold.relabel(by);
+        self.clusters_until.relabel(by);
     }
 }

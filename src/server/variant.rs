@@ -24,11 +24,16 @@ pub trait Protocol: Encoding + Messages {
     /// Whether names may be aliases.
     const ALIASES: bool;
 
+    /// Whether each response has an answer of its own, so that a new name is answered beside a response in flight. In SotW
+    /// a client that has not judged a response yet repeats the nonce of an earlier one.
+    const ANSWERS_AT_ONCE: bool;
+
     fn node(request: &Self::Request) -> Option<&Arc<Node>>;
 
     fn type_url(request: &mut Self::Request) -> &mut TypeUrl;
 
-    fn take_answer(request: &mut Self::Request) -> (Nonce, Option<Status>);
+    /// Takes the nonce, the error, and the version that the client accepted last, if a request has it.
+    fn take_answer(request: &mut Self::Request) -> (Nonce, Option<Status>, Option<Version>);
 
     /// Validates the names of a request, and may sort or complete them. Returns an upper bound for the size of the
     /// type's names with the request.

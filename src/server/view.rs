@@ -5,13 +5,10 @@
 //! resource, never the subscribed one: a resource may be subscribed by its name, an alias, a collection and the
 //! wildcard, and any of these may be unsubscribed.
 //!
-//! Three rules keep the view right, whatever is forgotten:
+//! Two rules keep the view right, whatever is forgotten:
 //!
 //! 1. *By resource.* A resource that is sent is noted under its own name; unsubscribing never touches the view.
-//! 2. *Exactness is a privilege.* A reverted change ([`Entry::before`]) is skipped in silence only while the
-//!    positions describe the client exactly. Otherwise, for example after a rejection, everything newer than the
-//!    positions is sent.
-//! 3. *Forgetting is safe.* A note by name may be dropped at any time: that costs duplicates, and never a lost
+//! 2. *Forgetting is safe.* A note by name may be dropped at any time: that costs duplicates, and never a lost
 //!    change.
 
 #[cfg(test)]
@@ -25,7 +22,7 @@ use alloc::vec::Vec;
 use super::of_type::OfType;
 use super::resource::Resource;
 use super::sent_aliases::SentAliases;
-use super::source::{Entry, Source, State};
+use super::source::{Entry, Source};
 use super::wanted::Wanted;
 use crate::ensure::ensure;
 use crate::model::{Label, Relabel};
@@ -38,8 +35,6 @@ pub(super) struct View {
     sent_to: Option<Revision>,
     /// The same for removals, which may be deferred.
     removals_sent_to: Revision,
-    /// Whether anything newer than the positions was sent.
-    inexact: bool,
     /// The exceptions; nearly always `None`.
     few: Option<Box<Few>>,
 }
@@ -118,19 +113,12 @@ impl View {
     /// then every subscribed resource is pending.
     #[inline]
     pub(super) fn is_news(&self, name: &ResourceName, entry: &Entry<'_>) -> bool {
-        match self.inexact {
-            false => self.sent_to.is_some_and(|sent_to| entry.is_news(sent_to, sent_to)),
-            true => self.is_newer(name, entry),
-        }
+        self.is_newer(name, entry)
     }
 
     /// Returns whether the absence of a name is news.
     pub(super) fn is_removal_news(&self, name: &ResourceName, entry: &Entry<'_>) -> bool {
-        let Some(sent_to) = self.sent_to else { return false };
-        match self.inexact {
-            false => entry.is_news(self.removals_sent_to, sent_to),
-            true => self.is_removal_newer(name, entry),
-        }
+        self.sent_to.is_some() && self.is_removal_newer(name, entry)
     }
 
     /// Returns whether the error of a name is news. The error of an absent name is sent with its removal.
@@ -183,7 +171,6 @@ impl View {
         let all = first || content == Reach::All;
         if all && (first || removals == Reach::All) && !paging {
             self.change_few(|few| few.sent_ahead.clear());
-            self.inexact = false;
             return;
         }
         if !paging {
@@ -191,32 +178,11 @@ impl View {
             let complete_to = self.complete_to();
             self.change_few(|few| few.sent_ahead.retain(|_, sent_ahead| *sent_ahead > complete_to));
         }
-        self.inexact |= !all || self.has_sent_ahead();
-    }
-
-    /// Returns whether the positions describe the client exactly.
-    pub(super) fn is_exact(&self) -> bool {
-        !self.inexact
-    }
-
-    /// Returns whether the state of an entry began after all that was sent of it: if it is no news all the same, its
-    /// change was reverted.
-    pub(super) fn is_later(&self, name: &ResourceName, entry: &Entry<'_>) -> bool {
-        match entry.state {
-            State::Absent => self.is_removal_newer(name, entry),
-            State::Present(_) | State::Unknown => self.is_newer(name, entry),
-        }
-    }
-
-    /// Notes that the client needs something again that the positions say it has: a change reverted meanwhile is sent.
-    pub(super) fn note_inexact(&mut self) {
-        self.inexact = true;
     }
 
     /// Notes that the state of a name as of `now` was sent ahead of the positions: resource, removal or error. Beyond
     /// `limit` names all notes are dropped.
     pub(super) fn note_sent_ahead(&mut self, name: &ResourceName, now: Revision, limit: usize) {
-        self.inexact = true;
         let sent_ahead = &mut self.few.get_or_insert_default().sent_ahead;
         sent_ahead.insert(name.clone(), now);
         if sent_ahead.len() > limit {
@@ -311,7 +277,6 @@ impl View {
     pub(super) fn check(&self) -> Result<(), String> {
         let Some(few) = &self.few else { return Ok(()) };
         ensure!(**few != Few::default(), "room for exceptions, and there are none");
-        ensure!(few.sent_ahead.is_empty() || self.inexact, "something is told ahead of what counts as exact");
         ensure!(few.sent_ahead.is_empty() || self.sent_to.is_some(), "something was told, and nothing looked at");
         few.aliases.check()
     }

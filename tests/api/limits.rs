@@ -148,6 +148,7 @@ fn stale_requests_are_merged_into_one_action_and_close_the_stream_beyond_the_lim
         nonce: nonce.into(),
         reason,
         count,
+        error: Some(Status { code: 3, message: "no".into() }),
     };
     let (other, none) = (server::DropReason::OtherNonce, server::DropReason::NoNonce);
     let actions: Vec<_> = std::iter::from_fn(|| server.poll_action()).collect();

@@ -71,10 +71,8 @@ fn defaults_of_a_source() {
     assert_eq!(source.former_targets(&cluster, &"alias".into()), None);
     let members: Vec<_> = source.members(&cluster, &GLOB.into()).map(|entry| entry.state).collect();
     assert_eq!(members, [State::Present(&source.0[0])]);
-    let unknown = Entry::unknown(Revision(3)).with_before(Revision(1), Revision(2));
+    let unknown = Entry::unknown(Revision(3));
     assert_eq!((unknown.state, unknown.since, unknown.resource()), (State::Unknown, Revision(3), None));
-    assert_eq!(unknown.before, (Revision(1), Revision(2)));
-    assert_eq!(Entry::unknown(Revision(3)).before, (Revision(0), Revision(0)));
     assert_eq!(source.dependent_type(&cluster), Some(type_url::ENDPOINT));
     assert_eq!(source.dependent_type(&endpoint), None);
     assert_eq!(source.dependent(&cluster, &source.0[1]), Some("a".into()));

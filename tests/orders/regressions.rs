@@ -46,6 +46,7 @@ fn step(word: &str) -> Step {
         "CR" => Step::ClientReads { c },
         "Pause" => Step::Pause { c, t },
         "Resume" => Step::Resume { c, t },
+        "Silence" => Step::Silence { c, t },
         "Acc" => Step::Accept { c, t },
         "Rej" => Step::Reject { c, t },
         "RejOne" => Step::RejectOne { c, t, n: name() },
@@ -68,7 +69,7 @@ fn play<V: Both>(setup: Setup, trace: &str) {
     let mut world = World::<V>::new(setup.make());
     for word in trace.split(',').map(str::trim) {
         let step = step(word);
-        assert!(word == "Poll" || world.can(step), "{step:?} is not possible in {trace}");
+        assert!(word.starts_with("Poll") || world.can(step), "{step:?} is not possible in {trace}");
         world.take(step);
     }
     for seed in 0..20 {
@@ -411,13 +412,6 @@ stories! {
             &["xdstp:///T/r0", "xdstp:///T/r1", "xdstp:///T/r2", "xdstp:///T/r3", "xdstp:///T/r7", "~", "~xdstp:///T/r7"],
             Budget::PLENTY) }.ttl().page(2).response_limit(2),
         "Sub e, Sub a, Sub f, Put d, Open, Put *, Put d, Sub c, Put b, CS, SR, SS, Put a, CR, Put *, CS, SR, Pass, SS, CR, Acc, CS, SR, Beat, SS, CR, Acc, CS, SR, SS, Pass, Put b, SS, Put d, CR, Acc, CS, Pass, SR, SS, CR, Rej, Pass, CS, SR, SS, Pass, Put a, SS, Pass";
-    /// SotW: the server sent a heartbeat alone before a change, twice, because the ACK took long; the change was
-    /// reverted meanwhile.
-    a_heartbeat_follows_a_reverted_change_at_once: Sotw,
-        Setup { full_state: false, ..Setup::collection(
-            &["xdstp:///T/r0", "xdstp:///T/r2", "xdstp:///T/r3", "xdstp:///T/*"], Budget::PLENTY) }
-            .ttl().page(1).unknown().clients(2),
-        "Sub c, Put *, Open, Sub' b, Open', CS, SR, SS, CR, Acc, Sub' c, Pass, Cut', Open', CS', SR', SS', CR', Acc', CS', Pass, SR', SS', Beat, SS', Put a, CR', CS', Pass, SR', SS', Put *, Pass, CR', Acc', CS', SR', SS', Beat, CR', CS', SR', Beat, SS', Put *";
     /// Delta: the client unsubscribed from an alias to have it answered anew, the alias's resource was removed, and the
     /// wildcard was subscribed together with the alias. No subscription covered the removal at that time, and the
     /// server did not report it later.

@@ -185,18 +185,9 @@ impl Store {
             (What::Present(_) | What::Unknown(_), since) => since,
             _ => Revision::default(),
         };
-        let last = slot.history.take();
         // A new slot was always absent.
         let new = matches!(old, What::Free);
-        let before = match &last {
-            Some(history) => match &history.last {
-                Some(last) if *last == slot.what => (history.last_since, slot.since),
-                None if slot.what.is_absent() => (history.last_since, slot.since),
-                Some(_) | None => (Revision::default(), Revision::default()),
-            },
-            None => (Revision::default(), Revision::default()),
-        };
-        let history = History { last: (!new).then_some(old), last_since: slot.since, before };
+        let history = History { last: (!new).then_some(old), last_since: slot.since };
         slot.history = Some(Box::new(history));
         slot.since = now;
         if slot.resource().is_some_and(|resource| resource.ttl().is_some()) {
@@ -482,8 +473,6 @@ impl Relabel for Store {
             }
             if let Some(history) = &mut slot.history {
                 history.last_since.relabel(by);
-                history.before.0.relabel(by);
-                history.before.1.relabel(by);
             }
         }
         self.errors = core::mem::take(&mut self.errors)

@@ -26,8 +26,8 @@ pub(super) struct Script<V: Notation> {
 }
 
 /// Makes a player. Options: `single=cds`, `full=TYPE`, `ttl` (the client supports TTLs), `wrapper` or `lone-ttl` (one
-/// of the two features of that), `unknown` (the store is empty and unknown), `dialect=NAME`, `hold` (removals in SotW
-/// too), `portion=N` and `bytes=N` (of a response), `names=N` (the limit of a type),
+/// of the two features of that), `unknown` (the store is empty and unknown), `dialect=NAME`, `wait=TIME` (for an ACK),
+/// `hold` (removals in SotW too), `portion=N` and `bytes=N` (of a response), `names=N` (the limit of a type),
 /// `tombstones=N`, `node` (required).
 pub(super) fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
     let (mut config, mut node, mut cache) = (Config::ads(), Node::new("n"), Cache::new(1));
@@ -36,6 +36,7 @@ pub(super) fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
         match option.split_once('=').unwrap_or((option, "")) {
             ("single", name) => config = Config::single(read_type(name)),
             ("full", name) => types = types.and([ResourceType::full_state(name)]),
+            ("wait", time) => config = config.with_answer_wait(read_duration(time)?),
             ("hold", _) => config = config.with_sotw_removal_delay(),
             ("dialect", "istio") => config = config.with_dialect(Dialect::Istio),
             ("dialect", "go-control-plane") => config = config.with_dialect(Dialect::GoControlPlane),

@@ -27,6 +27,8 @@ pub struct Application {
     pub heard: bool,
     /// The number of pauses of the type.
     pub paused: u8,
+    /// No verdict is given any more.
+    pub silent: bool,
     /// The targets of subscribed aliases, as far as a resource arrived by them: before that, an existing resource can't
     /// be known to be subscribed to by the alias.
     pub linked: BTreeMap<ResourceName, ResourceName>,
@@ -41,6 +43,11 @@ pub struct Application {
 }
 
 impl Application {
+    /// Returns whether a verdict may be given.
+    pub fn judges(&self) -> bool {
+        self.judging.is_some() && !self.silent
+    }
+
     /// Returns the subscribed names, without the wildcard.
     pub fn names(&self) -> impl Iterator<Item = &ResourceName> {
         self.wanted.iter().filter(|name| !name.is_wildcard())

@@ -94,6 +94,10 @@ pub enum Bug {
     PartOfFullState,
     /// Heartbeats are not sent.
     SaysNoBeats,
+    /// Heartbeats are not sent while a response is unanswered.
+    BeatsWaitForAcks,
+    /// Nothing is sent before the ACK or NACK of what it waits for.
+    WaitsForEver,
     /// Errors of resources are not sent, as by all earlier servers.
     SaysNoErrors,
 }

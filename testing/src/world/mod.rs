@@ -80,6 +80,7 @@ impl<V: Both> World<V> {
             for t in 0..types {
                 add(Step::Reject { c, t });
                 add(Step::Pause { c, t });
+                add(Step::Silence { c, t });
                 for n in 0..names {
                     add(Step::RejectOne { c, t, n });
                     add(Step::Subscribe { c, t, n });
@@ -142,16 +143,18 @@ impl<V: Both> World<V> {
                 pair(c).faulty.is_late() || pair(c).server.as_ref().is_some_and(|server| self.polls(server))
             }
             Step::ClientReads { c } => !pair(c).down.is_empty() && pair(c).client.wants_response(),
-            Step::Accept { c, t } => pair(c).apps[t].judging.is_some(),
+            Step::Accept { c, t } => pair(c).apps[t].judges(),
             Step::Resume { c, t } => pair(c).apps[t].paused > 0,
             Step::Pause { .. } => budget.pauses > 0,
+            Step::Silence { c, t } => budget.silences > 0 && !pair(c).apps[t].silent,
             Step::Tick => self.ticks(),
             Step::Beat => budget.beats > 0 && self.beats(),
             Step::Cut { c } => budget.cuts > 0 && pair(c).server.is_some(),
-            Step::Reject { c, t } => budget.rejects > 0 && pair(c).apps[t].judging.is_some(),
+            Step::Reject { c, t } => budget.rejects > 0 && pair(c).apps[t].judges(),
             Step::RejectOne { c, t, n } => {
                 let update = pair(c).apps[t].judging.as_ref().filter(|update| update.resources().len() > 1);
-                budget.rejects > 0 && update.is_some_and(|update| update.resource(name(n).as_str()).is_some())
+                let judges = budget.rejects > 0 && pair(c).apps[t].judges();
+                judges && update.is_some_and(|update| update.resource(name(n).as_str()).is_some())
             }
             Step::Subscribe { c, t, n } => {
                 let app = &pair(c).apps[t];
@@ -176,7 +179,7 @@ impl<V: Both> World<V> {
     }
 
     /// Returns whether polling the server has an effect: a response, or bookkeeping.
-    fn polls(&self, server: &Server<V>) -> bool {
+    pub(self) fn polls(&self, server: &Server<V>) -> bool {
         let mut polled = server.clone();
         polled.poll_transmit(self.now, &self.store.cache).is_some() || polled != *server
     }
@@ -247,6 +250,10 @@ impl<V: Both> World<V> {
             Step::Pause { c, t } => {
                 self.budget.pauses -= 1;
                 self.pairs[c].pause(&setup, t);
+            }
+            Step::Silence { c, t } => {
+                self.budget.silences -= 1;
+                self.pairs[c].apps[t].silent = true;
             }
             Step::Resume { c, t } => self.pairs[c].resume(&setup, t),
             Step::Subscribe { c, t, n } => {

@@ -144,18 +144,21 @@ impl<V: Both> Pair<V> {
             if matches!(action, server::Action::DropStale { .. }) {
                 self.goals.reach(Goal::Stale);
             }
-            self.ghost.server_acts(setup, action);
+            self.ghost.server_acts::<V>(setup, action);
         }
     }
 
     pub(super) fn server_sends(&mut self, setup: &Made, now: Instant, store: &Store) {
-        let (server, mut rests) = (self.server.as_mut().expect("a stream is up"), false);
+        let server = self.server.as_mut().expect("a stream is up");
+        let (mut rests, mut is_idle) = (false, false);
         if let Some(response) = server.poll_transmit(now, &store.cache) {
             let mut message = V::message(&response);
-            if setup.bug.is_none_or(|bug| self.faulty.server_says(bug, &mut message)) {
+            let beats_wait = setup.bug == Some(Bug::BeatsWaitForAcks) && server.in_flight() > 0;
+            let is_said = !beats_wait || V::response(&message).beats.is_empty();
+            if is_said && setup.bug.is_none_or(|bug| self.faulty.server_says(bug, &mut message)) {
                 // The features of messages in flight and of pending ones.
                 self.goals.reach_pairs(&self.ghost.active(setup, store));
-                let Told { warm, beats } = self.ghost.server_sends::<V>(setup, store, &message);
+                let Told { warm, beats } = self.ghost.server_sends::<V>(setup, store, now, &message);
                 if warm {
                     self.goals.reach(Goal::Warmed);
                 }
@@ -170,6 +173,7 @@ impl<V: Both> Pair<V> {
             }
         } else {
             rests = server.is_settled();
+            is_idle = true;
         }
         self.ghost.server_looks(setup, store);
         let server = self.server.as_mut().expect("a stream is up");
@@ -184,7 +188,11 @@ impl<V: Both> Pair<V> {
             self.goals.reach(Goal::Behind);
             return self.close(setup);
         }
-        if rests {
+        if is_idle && setup.bug.is_none_or(|bug| bug == Bug::WaitsForEver) {
+            let due = self.server.as_ref().and_then(Server::poll_timeout);
+            self.ghost.check_waiting(setup, store, now, due);
+        }
+        if rests && self.apps.iter().all(|app| !app.silent) {
             self.check_verdicts(setup, store);
         }
         if let Some(late) = self.faulty.server_hears_late() {

@@ -224,6 +224,11 @@ impl Setup {
         self.ttl != Ttls::None && self.dialect != Dialect::Grpc
     }
 
+    /// Returns the time that a response waits for the ACK of the last one.
+    pub fn answer_wait(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+
     /// Returns whether the store may forget a removal that a client has not received.
     pub fn is_forgetful(&self) -> bool {
         self.tombstones < 10
@@ -257,6 +262,8 @@ impl Setup {
         let response_limit =
             ResponseLimit { resources: self.response_limit.unwrap_or(usize::MAX), ..ResponseLimit::default() };
         let server = server::Config::ads().with_types(server_types).with_response_limit(response_limit);
+        let wait = if self.bug == Some(Bug::WaitsForEver) { Duration::MAX } else { self.answer_wait() };
+        let server = server.with_answer_wait(wait);
         let server = if self.hold { server.with_sotw_removal_delay() } else { server };
         let client = client::Config::new(Node::new("n"))
             .with_dialect(self.dialect)

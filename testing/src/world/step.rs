@@ -107,6 +107,13 @@ pub enum Step {
         /// The number of the type.
         t: usize,
     },
+    /// The application falls silent on a type: it gives no verdict any more.
+    Silence {
+        /// The number of the client.
+        c: usize,
+        /// The number of the type.
+        t: usize,
+    },
     /// The application loses a held resource.
     Forget {
         /// The number of the client.
@@ -175,6 +182,7 @@ impl Step {
             | Self::Subscribe { c, .. }
             | Self::Unsubscribe { c, .. }
             | Self::Refetch { c, .. }
+            | Self::Silence { c, .. }
             | Self::Forget { c, .. } => Some(c),
             Self::Tick | Self::Beat | Self::Pass => None,
             Self::Put { .. } | Self::Delete { .. } | Self::Fail { .. } | Self::Doubt { .. } | Self::Know { .. } => None,
@@ -214,6 +222,8 @@ pub struct Budget {
     pub refetches: u8,
     /// The number of pauses.
     pub pauses: u8,
+    /// The number of types on which an application falls silent.
+    pub silences: u8,
     /// The number of resources that the application loses.
     pub forgets: u8,
     /// The number of new or changed resources.
@@ -256,6 +266,11 @@ impl Budget {
         Self { forgets, ..self }
     }
 
+    /// Sets the number of types on which an application falls silent.
+    pub const fn silences(self, silences: u8) -> Self {
+        Self { silences, ..self }
+    }
+
     /// Sets the numbers of subscriptions and unsubscriptions.
     pub const fn wishes(self, subscribes: u8, unsubscribes: u8) -> Self {
         Self { subscribes, unsubscribes, ..self }
@@ -294,6 +309,7 @@ impl Budget {
         unsubscribes: 99,
         refetches: 99,
         pauses: 99,
+        silences: 0,
         forgets: 99,
         puts: 99,
         deletes: 99,
@@ -311,6 +327,7 @@ impl Budget {
         unsubscribes: 0,
         refetches: 0,
         pauses: 0,
+        silences: 0,
         forgets: 0,
         puts: 0,
         deletes: 0,

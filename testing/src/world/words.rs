@@ -90,6 +90,7 @@ pub fn step(byte: u8, setup: &Setup) -> Step {
         (0, 1..) => return Step::Forget { c, t, n: n % setup.names.len() },
         (2, 2) => return Step::Pause { c, t },
         (2, 3) => return Step::Resume { c, t },
+        (8, 3) => return Step::Silence { c, t },
         (7, 2) => return Step::Beat,
         (7, 3) => return Step::Pass,
         (6, 3) => return Step::Know { t },

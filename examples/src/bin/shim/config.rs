@@ -45,7 +45,7 @@ const SERVER_LIMITS: [Limit<server::Limits>; 10] = [
 ];
 
 /// The keys of a server's `config` that are not in the table of limits.
-const SERVER_KEYS: [&str; 6] = ["portion", "removal_hold_ms", "tombstones", "stale_requests"];
+const SERVER_KEYS: [&str; 5] = ["portion", "wait_ms", "removal_hold_ms", "tombstones", "stale_requests"];
 
 /// Creates the machine that `new` describes.
 pub(crate) fn machine(new: Line<'_>) -> Result<Box<dyn Machine>, Fault> {
@@ -107,6 +107,7 @@ pub(crate) struct ServerConfig {
     dialect: server::Dialect,
     limits: server::Limits,
     response_limit: ResponseLimit,
+    answer_wait: Option<Duration>,
     removal_delay: Option<Duration>,
     tombstones: Option<usize>,
 }
@@ -127,6 +128,7 @@ impl ServerConfig {
             dialect,
             limits,
             response_limit: response_limit.unwrap_or_default(),
+            answer_wait: line.number_if_any("wait_ms")?.map(Duration::from_millis),
             removal_delay: line.number_if_any("removal_hold_ms")?.map(Duration::from_millis),
             tombstones: line.number_if_any("tombstones")?.map(count),
         })
@@ -137,6 +139,9 @@ impl ServerConfig {
         let config = type_url.map_or_else(server::Config::ads, server::Config::single);
         let config = config.with_types(self.types.clone()).with_dialect(self.dialect);
         let mut config = config.with_limits(self.limits.clone()).with_response_limit(self.response_limit);
+        if let Some(wait) = self.answer_wait {
+            config = config.with_answer_wait(wait);
+        }
         if let Some(hold) = self.removal_delay {
             config = config.with_removal_delay(hold).with_sotw_removal_delay();
         }

@@ -140,13 +140,8 @@ impl Store {
         let What::Alias(alias) = &slot.what else { return own };
         let Some(of) = &alias.of else { return own };
         let Some(target) = self.find(of.as_str()) else { return own };
-        let Entry { state, since, before } = self.slots[target].entry();
-        if own.since <= since {
-            Entry { state, since, before }
-        } else {
-            let nothing = (Revision::default(), Revision::default());
-            Entry { state, since: own.since, before: nothing }
-        }
+        let Entry { state, since } = self.slots[target].entry();
+        Entry { state, since: since.max(own.since) }
     }
 
     /// Returns the former targets of an alias, and the revision of its last change.

@@ -35,15 +35,13 @@ pub(super) enum What {
     Unaliased(Box<Alias>),
 }
 
-/// The previous state of a slot, so that a client that was not served in between is not sent a change that was
-/// reverted (S-DELTA-52, S-DELTA-53): inserted and removed, removed and inserted, changed and changed back.
+/// The previous state of a slot: a removed resource is sent once more while its removal is deferred (SotW), and one that
+/// loses its TTL in time.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct History {
     /// The state before the current one.
     pub(super) last: Option<What>,
     pub(super) last_since: Revision,
-    /// An earlier period with the current state.
-    pub(super) before: (Revision, Revision),
 }
 
 impl What {
@@ -75,7 +73,6 @@ impl Slot {
             What::Unknown(_) => State::Unknown,
             What::Absent(_) | What::Alias(_) | What::Unaliased(_) | What::Free => State::Absent,
         };
-        let nothing = (Revision::default(), Revision::default());
-        Entry { state, since: self.since, before: self.history.as_ref().map_or(nothing, |history| history.before) }
+        Entry { state, since: self.since }
     }
 }

@@ -104,7 +104,6 @@ impl Ghost {
         let memory = &mut self.types[setup.type_number(&response.type_url)];
         memory.unanswered.push_back((response.nonce.clone(), response.version, None));
         let has = |name: &ResourceName| response.resources.iter().any(|(other, _)| other == name);
-        memory.lapsed.retain(|name| !has(name));
         memory.silent.retain(|name, sent| !*sent || (!has(name) && !response.beats.contains_key(name)));
         if !response.beats.is_empty() {
             memory.beats.push_back(Beats { nonce: response.nonce.clone(), resources: response.beats });
@@ -130,11 +129,6 @@ impl Ghost {
             let held = app.applied.get(name).map(|&content| version_of(setup, name, content));
             let lives = if V::LISTS { memory.accepted.contains(version) } else { held.as_ref() == Some(version) };
             assert!(held.is_none() || !lives, "{name} lives on, and that is rejected");
-            if held.is_none() && memory.late && setup.strict_server {
-                // The requests that ask for a lost resource lag behind its heartbeats, and are ignored. The client asks
-                // twice, and then with a later heartbeat.
-                memory.lapsed.insert(name.clone());
-            }
             beats.resources.remove(name);
         }
         faults.iter().filter_map(|fault| fault.name.as_ref()).for_each(|name| memory.mention(name));

@@ -41,7 +41,7 @@ impl Memory {
         let sent = self.delivered.get(name) == Some(&content);
         // A change that is reverted before it is sent costs no response: the verdict on the earlier one counts.
         let reverted = self.reasons.contains(name);
-        let in_flight = self.out.as_ref().is_some_and(|out| out.resources.get(name) == Some(&content));
+        let in_flight = self.content_out().any(|out| out.resources.get(name) == Some(&content));
         let (refused, at_limit) = (self.refused.get(name) == Some(&content), setup.limit.is_some());
         match status {
             DeliveryStatus::NotSent => {
@@ -50,7 +50,7 @@ impl Memory {
                 assert!(due || at_limit, "{name} was sent, did not change, and counts as not sent");
             }
             DeliveryStatus::Sent => {
-                let may_be = in_flight || (reverted && self.out.is_some());
+                let may_be = in_flight || self.merged || (reverted && self.is_out());
                 assert!(may_be, "{name} is not in flight, and counts as sent");
             }
             DeliveryStatus::Acknowledged => {
@@ -59,8 +59,8 @@ impl Memory {
                 assert!(!refused || at_limit, "{name} was rejected, and counts as acknowledged");
             }
             DeliveryStatus::Rejected => {
-                assert!(sent && !in_flight, "{name} is due or in flight, and counts as rejected");
-                let joined = self.rejections > APART || at_limit;
+                assert!((sent && !in_flight) || self.merged, "{name} is due or in flight, and counts as rejected");
+                let joined = self.rejections > APART || at_limit || self.merged;
                 assert!(refused || joined, "{name} was not rejected, and counts as rejected");
             }
             other => panic!("{other:?}"),
@@ -83,7 +83,8 @@ impl Memory {
             let was_gone = self.gone.contains(name) || self.doubted.contains(name);
             let at_limit = setup.limit.is_some() || setup.response_limit.is_some();
             // What is requested, or has to be sent again after a cluster, waits for its answer.
-            let waits = self.sent.is_none() || self.asked_since || setup.types.len() > 1;
+            let again = self.reasons.contains(name);
+            let waits = self.sent.is_none() || self.asked_since || again || setup.types.len() > 1;
             // An alias may have left the resource.
             let by_alias = setup.names.iter().any(is_alias);
             assert!(was_gone || at_limit || waits || by_alias, "{name} was sent, and no earlier form counts as sent");
@@ -93,8 +94,8 @@ impl Memory {
     fn check_removal<V: Both>(&self, setup: &Made, name: &ResourceName, status: DeliveryStatus) {
         match status {
             DeliveryStatus::Acknowledged => {
-                let in_flight = self.out.as_ref().is_some_and(|out| out.removed.contains(name));
-                let at_limit = setup.limit.is_some();
+                let in_flight = self.outs.iter().any(|out| out.removed.contains(name));
+                let at_limit = setup.limit.is_some() || setup.is_forgetful();
                 assert!(!in_flight || at_limit, "the removal of {name} is in flight, and counts as acknowledged");
                 // The removal of an alias stands for that of its target.
                 let by_alias = setup.names.iter().any(is_alias);
@@ -103,7 +104,7 @@ impl Memory {
             }
             DeliveryStatus::Sent => {
                 // SotW: the response to a list that was empty meanwhile may still be answered.
-                assert!(V::LISTS || self.out.is_some(), "the removal of {name} is not in flight");
+                assert!(V::LISTS || self.is_out(), "the removal of {name} is not in flight");
             }
             _ => {}
         }

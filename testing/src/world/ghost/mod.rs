@@ -9,9 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use xds_machine::model::{Label, Relabel};
-use xds_machine::{Nonce, ResourceName, Version};
+use xds_machine::{Instant, Nonce, ResourceName, Version};
 
-use super::time::A_WHILE;
 use super::{Application, Made, resource, stands_for};
 
 /// Whether a response was accepted, and the candidates for the last accepted version at that time.
@@ -37,9 +36,6 @@ struct Memory {
     beats: VecDeque<Beats>,
     /// Responses in which the client found a fault.
     faulty: BTreeSet<Nonce>,
-    /// Resources that expired on this stream without a later update: the server does not know about the expiry. Also
-    /// lost resources of which the client read a heartbeat while its requests were late.
-    lapsed: BTreeSet<ResourceName>,
     /// The names that the requests subscribe to.
     requested: BTreeSet<ResourceName>,
     /// The names that all requests of the stream subscribe to (SotW).
@@ -56,17 +52,11 @@ struct Memory {
     told_errors: BTreeSet<ResourceName>,
     /// A heartbeat may be due.
     due: bool,
-    /// The time since the client's last ACK or NACK during which messages were in flight.
-    busy: Duration,
-    /// `busy` exceeded its bound on this stream: a heartbeat may come late.
-    late: bool,
-    /// The world settled on this stream, so that the server had time for the heartbeats.
-    spoke: bool,
     /// Resources that were absent or unknown since the client read a response with them: no heartbeat of them was due.
     /// `true`: the server sent such a response, and the client did not read it.
     silent: BTreeMap<ResourceName, bool>,
-    /// The response in flight.
-    out: Option<Out>,
+    /// The responses in flight, the oldest first.
+    outs: Vec<Out>,
     sent: Option<Nonce>,
     /// The content that the client rejected, and that is not sent again without a change.
     rejected: BTreeMap<ResourceName, u8>,
@@ -96,6 +86,10 @@ struct Memory {
     /// The resources that were absent or unknown at some time since they were sent last.
     gone: BTreeSet<ResourceName>,
     deferral: Deferral,
+    /// A response in flight was forgotten, and shares the verdict of the next.
+    merged: bool,
+    /// Time has passed since the server had nothing left to send.
+    waited: bool,
     /// The resources that were unknown at some time since they were absent.
     doubted: BTreeSet<ResourceName>,
     /// Endpoints that must be sent again.
@@ -119,7 +113,11 @@ enum Deferral {
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct Out {
     nonce: Nonce,
+    version: Version,
+    /// The time until which it holds back the next response; `None` for heartbeats alone.
+    until: Option<Instant>,
     resources: BTreeMap<ResourceName, u8>,
+    beats: BTreeSet<ResourceName>,
     removed: BTreeSet<ResourceName>,
 }
 
@@ -188,12 +186,10 @@ impl Ghost {
         self.types.iter_mut().for_each(|memory| memory.due = true);
     }
 
-    pub fn time_passes(&mut self, passed: Duration, idle: bool) {
+    pub fn time_passes(&mut self, passed: Duration) {
         self.aged |= self.up && !passed.is_zero();
         for memory in &mut self.types {
-            memory.busy = if idle { Duration::ZERO } else { memory.busy + passed };
-            memory.late |= memory.busy > A_WHILE;
-            memory.spoke |= idle;
+            memory.waited |= !passed.is_zero();
             if memory.deferral == Deferral::Waits && !passed.is_zero() {
                 memory.deferral = Deferral::Over;
             }
@@ -202,22 +198,14 @@ impl Ghost {
     }
 
     pub fn expire(&mut self, t: usize, names: &[ResourceName]) {
-        if self.up {
-            self.types[t].lapsed.extend(names.iter().cloned());
-        }
         names.iter().for_each(|name| self.types[t].mention(name));
     }
 
-    pub fn has_lapsed(&self, t: usize, name: &ResourceName) -> bool {
-        self.types[t].lapsed.contains(name)
-    }
-
-    /// Returns whether the server must have sent a heartbeat of a resource as sent last.
+    /// Returns whether a resource must not expire: the server has sent it as the client has it.
     pub fn lives(&self, t: usize, name: &ResourceName) -> bool {
         let memory = &self.types[t];
         self.up
-            && memory.spoke
-            && !memory.late
+            && memory.sent.is_some()
             && !memory.silent.contains_key(name)
             && !memory.rejected.contains_key(name)
             && memory.rejected_whole.is_none()
@@ -243,7 +231,10 @@ impl Relabel for Ghost {
         for memory in &mut self.types {
             memory.unanswered.iter_mut().for_each(|(nonce, ..)| nonce.relabel(by));
             memory.read.relabel(by);
-            memory.out.iter_mut().for_each(|out| out.nonce.relabel(by));
+            for out in &mut memory.outs {
+                out.nonce.relabel(by);
+                out.until.relabel(by);
+            }
             memory.sent.relabel(by);
             memory.beats.iter_mut().for_each(|beats| beats.nonce.relabel(by));
             memory.faulty = std::mem::take(&mut memory.faulty)

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use xds_machine::server::Action;
-use xds_machine::{Code, ResourceName, Status, WILDCARD, type_url};
+use xds_machine::{Code, Instant, ResourceName, Status, WILDCARD, type_url};
 
 use super::super::store::is_shared;
 use super::super::{Both, Bug, Feature, Made, Store, is_alias, is_resource, stands_for};
@@ -19,16 +19,11 @@ impl Ghost {
         let request = V::request(request);
         let t = setup.type_number(request.type_url);
         let memory = &mut self.types[t];
-        let answers = memory.sent.as_ref() == Some(request.nonce);
-        if setup.strict_server && V::LISTS && memory.sent.is_some() && !answers {
+        let is_last = memory.sent.as_ref() == Some(request.nonce);
+        if setup.strict_server && V::LISTS && memory.sent.is_some() && !is_last {
             return false;
         }
-        if answers {
-            memory.busy = Default::default();
-            if let Some(out) = memory.out.take() {
-                memory.judge(setup, out, request.error.is_some());
-            }
-        }
+        memory.answers(setup, &request);
         let before = memory.listed.clone();
         let again = if V::LISTS { memory.read_list(setup, &request) } else { memory.read_changes(setup, &request) };
         memory.asked_since |= !again.is_empty();
@@ -64,10 +59,10 @@ impl Ghost {
         true
     }
 
-    pub fn server_acts(&mut self, setup: &Made, action: Action) {
+    pub fn server_acts<V: Both>(&mut self, setup: &Made, action: Action) {
         match action {
             Action::Close(status) => panic!("the stream is to close: {status}"),
-            Action::DropStale { .. } if setup.strict_server => panic!("stale requests do not get here"),
+            Action::DropStale { .. } if setup.strict_server && V::LISTS => panic!("stale requests do not get here"),
             _ => {}
         }
     }
@@ -85,22 +80,24 @@ impl Ghost {
         }
     }
 
-    pub fn server_sends<V: Both>(&mut self, setup: &Made, store: &Store, response: &V::Response) -> Told {
+    pub fn server_sends<V: Both>(&mut self, setup: &Made, store: &Store, now: Instant, response: &V::Response) -> Told {
         let response = V::response(response);
         let t = setup.type_number(&response.type_url);
         assert!(store.is_known(t), "something is said of a type of which nothing is known");
-        self.types[t].check_shape(setup, store, t, &response);
+        self.types[t].check_shape::<V>(setup, store, now, t, &response);
         self.types[t].check_news::<V>(setup, &response);
         let due = self.types[t].due;
         let same = |(name, content): &(ResourceName, u8)| self.types[t].delivered.get(name) == Some(content);
         let all_lives = due && V::LISTS && setup.full_state && response.resources.iter().all(same);
-        let beats = all_lives || !response.beats.is_empty();
+        let beats = all_lives || !response.beats.is_empty() || self.types[t].repeats::<V>(setup, &response);
         let only_beats = response.resources.is_empty() && response.removed.is_empty() && !response.beats.is_empty();
+        let only_beats = only_beats || self.types[t].repeats::<V>(setup, &response);
         if !all_lives && !only_beats {
             self.check_order::<V>(setup, store, t, &response);
         }
         let resources: BTreeMap<ResourceName, u8> = response.resources.iter().cloned().collect();
         let memory = &mut self.types[t];
+        let is_out = memory.is_out();
         let sent_or_lives =
             |name| response.resources.iter().any(|(sent, _)| sent == name) || response.beats.contains_key(name);
         // A resource that had no heartbeat because it changed has one at once if the change is reverted.
@@ -108,20 +105,23 @@ impl Ghost {
             memory.delivered.keys().any(|name| !sent_or_lives(name) && store.content(setup, t, name).is_some());
         memory.due &= !beats || left_out;
         let removed = response.removed.iter().cloned().collect();
-        let out = Out { nonce: response.nonce.clone(), resources, removed };
+        let until = Some(now + setup.answer_wait()).filter(|_| !only_beats);
+        let (nonce, version) = (response.nonce.clone(), response.version.clone());
+        let beats_of = response.beats.keys().cloned().collect();
+        let out = Out { nonce, version, until, resources, beats: beats_of, removed };
         memory.sent = Some(response.nonce.clone());
         for (name, sent) in &mut memory.silent {
             *sent |= out.resources.contains_key(name) || response.beats.contains_key(name);
         }
         if only_beats {
-            memory.out = Some(out);
+            memory.put_out(out);
             return Told { beats, ..Told::default() };
         }
         if setup.bug != Some(Bug::NackLoop) {
             if V::LISTS && setup.full_state {
                 memory.check_whole(setup, store, t, &out, due || !response.errors.is_empty());
             } else {
-                memory.check_reasons(setup, &out);
+                memory.check_reasons(setup, &out, V::LISTS && due && is_out);
             }
         }
         let warm = memory.note_sent::<V>(setup, &response, &out);
@@ -134,7 +134,7 @@ impl Ghost {
         memory.delivered.retain(|name, _| !response.removed.contains(name));
         let sent: Vec<ResourceName> = out.resources.keys().cloned().collect();
         memory.had.extend(sent.iter().cloned());
-        memory.out = Some(out);
+        memory.put_out(out);
         self.parent_sent(setup, store, t, &sent, &changed);
         Told { warm, beats }
     }
@@ -177,7 +177,7 @@ impl Ghost {
                 wanted && there.as_ref() != memory.delivered.get(name)
             })
         };
-        if t == listeners && !self.types[t].asked_since {
+        if t == listeners && !self.types[t].asked_since && !self.types[t].waited {
             assert!(!unsent(clusters), "listeners are pushed before clusters");
         }
         // A removal that the client did not ask about; a timeout may end the wait.
@@ -208,13 +208,33 @@ impl Ghost {
         }
     }
 
+    /// Checks that nothing waits without a clock, and that no clock stands still: a server that has nothing to send now,
+    /// and has not sent all, has a time-out, which is to come.
+    pub fn check_waiting(&mut self, setup: &Made, store: &Store, now: Instant, due: Option<Instant>) {
+        assert!(due.is_none_or(|due| due > now), "a time-out that has come stays");
+        for t in (0..setup.types.len()).filter(|t| store.is_known(*t)) {
+            if let Some((name, _)) = self.types[t].unsent(setup, store, t).next() {
+                assert!(due.is_some_and(|due| due < NEVER), "{name} is not sent, and waits without a clock");
+            } else {
+                self.types[t].waited &= self.types[t].is_out();
+            }
+        }
+    }
+
+    /// Checks that everything is sent, whether it is answered or not.
+    pub fn check_sent(&self, setup: &Made, store: &Store, t: usize) {
+        if self.up && store.is_known(t) {
+            let unsent = self.types[t].unsent(setup, store, t).next();
+            assert_eq!(unsent, None, "type {t}: a resource is not sent, though time has passed");
+        }
+    }
+
     /// Records that the server looked at the store: without a removed resource no removal is deferred any more.
     pub fn server_looks(&mut self, setup: &Made, store: &Store) {
         for (t, memory) in self.types.iter_mut().enumerate() {
-            // A type with a response in flight has to wait.
             let is_unwanted = |name: &ResourceName| !memory.server_wants(name, None);
             let has_all = || memory.delivered.keys().all(|name| store.content(setup, t, name).is_some());
-            if memory.out.is_none() && has_all() && memory.gone.iter().all(is_unwanted) {
+            if !memory.is_out() && has_all() && memory.gone.iter().all(is_unwanted) {
                 memory.deferral = Deferral::None;
             }
         }
@@ -263,7 +283,20 @@ fn is_unknown(store: &Store, setup: &Made, t: usize, name: &ResourceName) -> boo
     store.state(setup, t, name) == xds_machine::server::State::Unknown
 }
 
+/// A time-out that never comes.
+const NEVER: Instant = Instant::from_epoch(std::time::Duration::MAX);
+
 impl Memory {
+    /// Returns the subscribed resources that are not sent in their current form, and were not rejected.
+    fn unsent(&self, setup: &Made, store: &Store, t: usize) -> impl Iterator<Item = (ResourceName, u8)> {
+        let names = setup.names.iter().filter(|name| is_resource(name));
+        names.filter_map(move |name| {
+            let content = store.content(setup, t, name).filter(|content| self.server_wants(name, Some(*content)))?;
+            let has = [self.delivered.get(name), self.rejected.get(name)].contains(&Some(&content));
+            (!has).then(|| (name.clone(), content))
+        })
+    }
+
     fn is_active(&self, setup: &Made, store: &Store, t: usize, feature: Feature) -> bool {
         let mut names = setup.names.iter().filter(|name| is_resource(name));
         let there = |name: &ResourceName| store.content(setup, t, name);
@@ -280,7 +313,7 @@ impl Memory {
         let is_gone = |name: &ResourceName| !is_unknown(store, setup, t, name) && there(name).is_none();
         match feature {
             Feature::ResponseLimit => {
-                let out = self.out.as_ref().map_or(0, |out| out.resources.len());
+                let out = self.outs.last().map_or(0, |out| out.resources.len());
                 setup.response_limit.is_some_and(|response_limit| out >= response_limit) && names.any(is_unsent)
             }
             Feature::Pages => setup.page.is_some_and(|page| names.count() > page) && self.listed.contains(WILDCARD),
@@ -304,6 +337,76 @@ impl Memory {
             Feature::Claims => self.claimed,
             Feature::Wildcard => self.listed.contains(WILDCARD) && self.listed.len() > 1,
         }
+    }
+
+    /// Returns the responses with content that are in flight.
+    pub(super) fn content_out(&self) -> impl DoubleEndedIterator<Item = &Out> {
+        self.outs.iter().filter(|out| out.until.is_some())
+    }
+
+    pub(super) fn is_out(&self) -> bool {
+        self.content_out().next().is_some()
+    }
+
+    /// Returns whether a response of SotW has heartbeats alone, with their content: so they are sent beside an unanswered
+    /// response.
+    fn repeats<V: Both>(&self, setup: &Made, response: &Response) -> bool {
+        let lives = |(name, content): &(ResourceName, u8)| {
+            self.delivered.get(name) == Some(content) && setup.told_ttl_of(name, *content).is_some()
+        };
+        let version = self.content_out().next_back().map(|out| &out.version);
+        let beside = version == Some(&response.version)
+            && V::LISTS
+            && !setup.full_state
+            && self.due
+            && self.is_out()
+            && !self.asked_since;
+        let all = !response.resources.is_empty() && response.resources.iter().all(lives);
+        beside && all && response.errors.is_empty()
+    }
+
+    /// Records a response in flight. Two with content and one with heartbeats alone are recognised by their nonces: what
+    /// an older one had shares the verdict of the next.
+    fn put_out(&mut self, out: Out) {
+        let alike = |other: &Out| other.until.is_some() == out.until.is_some();
+        let most = usize::from(out.until.is_some());
+        if self.outs.iter().filter(|other| alike(other)).count() > most {
+            let oldest = self.outs.iter().position(alike).expect("one of them");
+            let oldest = self.outs.remove(oldest);
+            if let Some(next) = self.outs.iter_mut().find(|other| alike(other)) {
+                oldest
+                    .resources
+                    .into_iter()
+                    .for_each(|(name, content)| _ = next.resources.entry(name).or_insert(content));
+                next.removed.extend(oldest.removed);
+                next.beats.extend(oldest.beats);
+                self.merged = true;
+            }
+        }
+        self.outs.push(out);
+    }
+
+    /// Records the ACK or NACK of a response in flight. A client answers in order; in SotW the version that it accepted
+    /// last tells about the responses before.
+    fn answers(&mut self, setup: &Made, request: &Request<'_>) {
+        let Some(at) = self.outs.iter().position(|out| out.nonce == *request.nonce) else { return };
+        let answered = self.outs.remove(at);
+        let (content, rejects) = (answered.until.is_some(), request.error.is_some());
+        let before: Vec<Out> = self.outs.drain(..at).collect();
+        for (place, out) in before.into_iter().enumerate() {
+            let same = request.version.is_none_or(|version| *version == out.version);
+            let settled = content || (request.version.is_some() && (out.until.is_none() || rejects || same));
+            match settled {
+                true if out.until.is_some() => self.judge(setup, out, rejects && !same),
+                true => {}
+                false => self.outs.insert(place.min(self.outs.len()), out),
+            }
+        }
+        if rejects {
+            // The client does not have these: they are sent again with their content.
+            self.reasons.extend(answered.beats.iter().cloned());
+        }
+        self.judge(setup, answered, rejects);
     }
 
     /// Applies the client's ACK or NACK of the response in flight.
@@ -340,7 +443,7 @@ impl Memory {
         let new: BTreeSet<ResourceName> = listed.difference(&self.listed).cloned().collect();
         self.listed = listed;
         if self.listed.is_empty() {
-            self.out = None; // no ACK is expected for a type without subscriptions
+            self.outs.clear(); // no ACK is expected for a type without subscriptions
         }
         new
     }
@@ -383,8 +486,14 @@ impl Memory {
     }
 
     /// Checks the rules that hold for every response.
-    fn check_shape(&self, setup: &Made, store: &Store, t: usize, response: &Response) {
-        assert!(self.out.is_none(), "one response of a type is out at a time");
+    fn check_shape<V: Both>(&self, setup: &Made, store: &Store, now: Instant, t: usize, response: &Response) {
+        let only_beats = response.resources.is_empty() && response.removed.is_empty() && !response.beats.is_empty();
+        let only_beats = only_beats || self.repeats::<V>(setup, response);
+        let waits = self.content_out().next_back().is_some_and(|out| out.until > Some(now));
+        // Heartbeats do not wait. A new name of delta is answered at once, if one response is out.
+        let answers = !V::LISTS && self.asked_since && self.content_out().count() < 2;
+        let repeats = V::LISTS && self.due;
+        assert!(!waits || only_beats || answers || repeats, "a response does not wait for the ACK of the last one");
         assert!(!response.nonce.is_empty() && !response.version.is_empty(), "a response has a nonce and a version");
         let names: BTreeSet<&ResourceName> = response.resources.iter().map(|(name, _)| name).collect();
         assert_eq!(names.len(), response.resources.len(), "a name is in a response once");
@@ -433,9 +542,11 @@ impl Memory {
     }
 
     /// Checks that each resource of another type has a reason.
-    fn check_reasons(&self, setup: &Made, out: &Out) {
+    fn check_reasons(&self, setup: &Made, out: &Out, lives: bool) {
         for (name, content) in &out.resources {
-            if self.reasons.contains(name) || self.delivered.get(name) != Some(content) {
+            // Beside an unanswered response of SotW, heartbeats have content.
+            let lives = lives && setup.told_ttl_of(name, *content).is_some();
+            if lives || self.reasons.contains(name) || self.delivered.get(name) != Some(content) {
                 continue;
             }
             let rejected = self.rejected.get(name) == Some(content);
