@@ -242,15 +242,6 @@ pub enum Misuse {
         /// The type of the call.
         type_url: TypeUrl,
     },
-    /// More responses of a type wait for a verdict than the configuration allows: read the stream only while
-    /// `wants_response` returns `true`.
-    #[error("{limit} responses for {type_url} wait for a verdict")]
-    ResponsesWaiting {
-        /// The type of the response.
-        type_url: TypeUrl,
-        /// The limit that the configuration sets.
-        limit: usize,
-    },
     /// More responses, counted over all types, wait for a verdict than the configuration allows: read the stream only
     /// while `wants_response` returns `true`.
     #[error("{limit} responses of the stream wait for a verdict")]

@@ -12,15 +12,16 @@ use core::fmt::Write;
 
 use super::action::{Action, Effect, Failed};
 use super::classify::Classified;
-use super::config::{DataErrors, Settings};
+use super::config::{DataErrors, Limits, Settings};
 use super::failure::{Cause, Effects, Failure};
 use super::holdings::{Absence, Held, Taken};
 use super::in_flight::{Out, PendingAck, Seen};
-use super::incoming::Incoming;
+use super::incoming::{Incoming, Merged};
 use super::subscription::Subscription;
 use super::timers::Asked;
 use super::update::{Offer, Rejection, Token, Update, Verdict};
 use super::variant::Protocol;
+use super::waiting::Merging;
 use crate::error::{Code, Misuse, Status};
 use crate::name::{ResourceName, Version, WILDCARD};
 use crate::time::Instant;
@@ -51,7 +52,12 @@ impl<T: Clone> Subscription<T> {
     }
 
     /// Reads a response and queues it.
-    pub(super) fn receive<V: Protocol<StreamState = T>>(&mut self, response: V::Response, settings: &Settings) {
+    pub(super) fn receive<V: Protocol<StreamState = T>>(
+        &mut self,
+        now: Instant,
+        response: V::Response,
+        settings: &Settings,
+    ) {
         self.merge_added_names::<V>();
         let mut incoming = V::read(response, self.in_flight.count(), settings, &self.resource_type, &self.holdings);
         if !settings.ttl {
@@ -69,7 +75,12 @@ impl<T: Clone> Subscription<T> {
                 }
             }
         }
-        self.in_flight.wait(incoming);
+        self.note_life::<V>(now, &mut incoming);
+        self.in_flight.wait(incoming, &self.merging::<V>(settings));
+    }
+
+    fn merging<V: Protocol<StreamState = T>>(&self, settings: &Settings) -> Merging {
+        Merging::new(V::ANSWERS_EACH, self.resource_type.has_heartbeats(), &settings.limits)
     }
 
     /// Starts the existence timers of the names in a request that the transport has taken.
@@ -81,7 +92,7 @@ impl<T: Clone> Subscription<T> {
             };
             for name in names {
                 if let Some(timeout) = V::timeout(self, &name, settings).filter(|_| self.is_awaited(&name)) {
-                    self.timers.start(&name, now + timeout);
+                    self.timers.start(&name, now, timeout);
                 }
             }
         }
@@ -95,9 +106,23 @@ impl<T: Clone> Subscription<T> {
         settings: &Settings,
         act: &mut impl FnMut(Action),
     ) {
-        while let Some(incoming) = self.in_flight.next() {
+        let merging = self.merging::<V>(settings);
+        while let Some(incoming) = self.in_flight.next(&merging) {
+            if self.in_flight.take_overflowed() {
+                self.ask_for_all::<V>(settings);
+            }
             let classified = self.classify::<V>(incoming, settings);
             self.apply::<V>(now, epoch, classified, settings, act);
+        }
+    }
+
+    /// Requests everything again, because a response was refused while too much waited.
+    fn ask_for_all<V: Protocol<StreamState = T>>(&mut self, settings: &Settings) {
+        let names: Vec<ResourceName> = self.holdings.names().cloned().collect();
+        if V::ANSWERS_EACH {
+            V::refetch(self, names, settings);
+        } else {
+            V::ask_anew(self, names);
         }
     }
 
@@ -110,13 +135,13 @@ impl<T: Clone> Subscription<T> {
         settings: &Settings,
         act: &mut impl FnMut(Action),
     ) {
-        let Classified { mut incoming, answers_all, synced, has_all, gone } = classified;
+        let Classified { mut incoming, answers_all, synced, gone } = classified;
         let only_heartbeats = incoming.has_only_heartbeats();
         if answers_all {
             self.holdings.note_all_answered();
         }
         V::processed(self, &incoming);
-        for name in incoming.faults.iter().filter_map(|fault| fault.name.as_ref()) {
+        for name in incoming.faults().filter_map(|fault| fault.name.as_ref()) {
             self.holdings.note_rejected(name);
         }
         let mut effects = Effects { removed: gone.removed, ..Effects::default() };
@@ -132,7 +157,9 @@ impl<T: Clone> Subscription<T> {
         self.record_errors::<V>(now, &mut incoming, settings, &mut effects);
         self.apply_heartbeats::<V>(now, &mut incoming);
         // C-RES-12: a resource that is not wanted is ignored, including its faults.
-        incoming.faults.retain(|fault| fault.name.as_ref().is_none_or(|name| V::takes(self, name.as_str())));
+        let takes = |fault: &Rejection| fault.name.as_ref().is_none_or(|name| V::takes(self, name.as_str()));
+        incoming.faults.retain(takes);
+        incoming.merged.iter_mut().for_each(|merged| merged.faults.retain(takes));
         self.note_faults(now, &incoming, settings, &mut effects);
         self.keep_wanted::<V>(&mut incoming, &effects);
         let type_url = self.type_url().clone();
@@ -142,10 +169,12 @@ impl<T: Clone> Subscription<T> {
         if !effects.missing.is_empty() {
             act(Action::DoesNotExist { type_url: type_url.clone(), names: effects.missing });
         }
-        if !incoming.faults.is_empty() {
-            let (nonce, faults) = (incoming.nonce.clone(), incoming.faults.clone());
+        let merged = incoming.merged.iter().map(|merged| (&merged.nonce, &merged.faults));
+        for (nonce, faults) in merged.chain([(&incoming.nonce, &incoming.faults)]).filter(|(_, it)| !it.is_empty()) {
+            let (nonce, faults) = (nonce.clone(), faults.clone());
             act(Action::Rejected { type_url: type_url.clone(), nonce, faults });
         }
+        let has_all = incoming.has_all;
         let mut not_found = core::mem::take(&mut incoming.not_found);
         not_found.retain(|(name, _)| effects.removed.binary_search(name).is_ok());
         let out = self.offer(epoch, incoming, effects.removed, settings);
@@ -157,9 +186,10 @@ impl<T: Clone> Subscription<T> {
         if !out.offer.resources.is_empty() || !out.offer.removed.is_empty() {
             act(Action::Apply(Update { token: out.token.clone(), offer: out.offer.clone() }));
             self.in_flight.set_out(out);
+            self.holdings.end_extensions(|name| self.in_flight.has_content(name.as_str()));
             return;
         }
-        if synced && out.faults.is_empty() && self.holdings.names().len() > 0 {
+        if synced && out.is_faultless() && self.holdings.names().len() > 0 {
             act(Action::Synced { type_url });
         }
         self.settle::<V>(now, out, Vec::new(), settings);
@@ -205,6 +235,8 @@ impl<T: Clone> Subscription<T> {
             token,
             offer,
             faults: incoming.faults,
+            code: incoming.code,
+            merged: incoming.merged,
             not_found,
             has_all,
             completes,
@@ -216,16 +248,50 @@ impl<T: Clone> Subscription<T> {
         }
     }
 
-    /// Applies heartbeats, which renew the TTL (C-TTL-02, C-TTL-03) and do nothing else. A heartbeat with a version
-    /// that is not held is a resource without content, and a fault unless the server sent it for an earlier
-    /// subscription (C-DELTA-17).
+    /// Notes at once what a response says of the life of held resources, though the response may have to wait: a
+    /// heartbeat renews the TTL (C-TTL-02), and newer content of a resource, or a heartbeat of that content, keeps the
+    /// held content alive until the verdict.
+    fn note_life<V: Protocol<StreamState = T>>(&mut self, now: Instant, incoming: &mut Incoming) {
+        if !self.holdings.has_extensions() && self.holdings.next_expiry().is_none() {
+            if incoming.heartbeats.is_empty() {
+                return;
+            }
+        } else {
+            for resource in incoming.resources.iter() {
+                self.holdings.extend(resource.name(), resource.ttl().map(|ttl| now + ttl));
+            }
+        }
+        let version = incoming.resources.version().clone();
+        let mut heartbeats = core::mem::take(&mut incoming.heartbeats);
+        for heartbeat in &mut heartbeats {
+            let matches = |held: &Held| V::heartbeat_matches(self, held, heartbeat, &version);
+            let Some(held) = self.holdings.held().get(&heartbeat.name) else { continue };
+            let until = heartbeat.ttl.map(|ttl| now + ttl);
+            if matches(held) {
+                heartbeat.renewed = true;
+                self.holdings.renew(&heartbeat.name, until);
+                continue;
+            }
+            let mut unjudged = self.in_flight.unjudged_content(heartbeat.name.as_str());
+            if unjudged.any(|content| V::heartbeat_matches_unjudged(content, heartbeat, &version)) {
+                self.holdings.extend(&heartbeat.name, until);
+            }
+        }
+        incoming.heartbeats = heartbeats;
+    }
+
+    /// Applies the heartbeats of a response that did not renew a held resource when they were read: they may be those of
+    /// content that was accepted since. A heartbeat renews the TTL (C-TTL-02, C-TTL-03) and does nothing else. A
+    /// heartbeat with a version that is not held is a resource without content, and a fault unless the server sent it
+    /// for an earlier subscription (C-DELTA-17).
     fn apply_heartbeats<V: Protocol<StreamState = T>>(&mut self, now: Instant, incoming: &mut Incoming) {
-        for heartbeat in core::mem::take(&mut incoming.heartbeats) {
+        for heartbeat in core::mem::take(&mut incoming.heartbeats).into_iter().filter(|heartbeat| !heartbeat.renewed) {
             let matches = |held: &Held| V::heartbeat_matches(self, held, &heartbeat, incoming.resources.version());
             if self.holdings.held().get(&heartbeat.name).is_some_and(matches) {
                 self.holdings.renew(&heartbeat.name, heartbeat.ttl.map(|ttl| now + ttl));
             } else if self.is_announced(heartbeat.name.as_str()) {
-                incoming.fault(Some(heartbeat.name), "no content, and no heartbeat of what is held");
+                let reason = "no content, and no heartbeat of what is held";
+                incoming.fault_in(heartbeat.serial, heartbeat.name, reason);
             }
         }
     }
@@ -256,7 +322,7 @@ impl<T: Clone> Subscription<T> {
     ) {
         let rejected: BTreeSet<&ResourceName> =
             rejections.iter().filter_map(|rejection| rejection.name.as_ref()).collect();
-        let whole = rejections.is_empty() && out.faults.is_empty();
+        let whole = rejections.is_empty() && out.is_faultless();
         let implied = whole && V::implies_version(&self.resource_type);
         if whole {
             out.unheard.iter().for_each(|name| self.holdings.unclaim(name));
@@ -275,6 +341,7 @@ impl<T: Clone> Subscription<T> {
             self.note_gone(now, &out, name);
             in_part = true;
         }
+        self.holdings.end_extensions(|name| self.in_flight.has_content(name.as_str()));
         let version = out.offer.resources.version();
         // Heartbeats under the accepted version undo no part of a later response that was accepted.
         let repeats = out.completes.is_none() && version == self.holdings.version();
@@ -304,9 +371,23 @@ impl<T: Clone> Subscription<T> {
                 self.holdings.complete_all();
             }
         }
-        let error = (!whole).then(|| nack(out.faults.iter().chain(&rejections), settings.limits.error_bytes));
+        self.answer(out, &rejections, &settings.limits);
+    }
+
+    /// Answers a response, and before it those that were merged into it: each with the faults of what it had.
+    fn answer(&mut self, out: Out, rejections: &[Rejection], limits: &Limits) {
+        let version = self.holdings.version().clone();
+        let has = |merged: &Merged, rejection: &Rejection| rejection.name.as_ref().is_some_and(|name| merged.has(name));
+        for merged in &out.merged {
+            let own = rejections.iter().filter(|rejection| has(merged, rejection));
+            let error = nack(merged.code, merged.faults.iter().chain(own), limits.error_bytes);
+            let (nonce, serial, version) = (merged.nonce.clone(), merged.serial, version.clone());
+            self.in_flight.answer(PendingAck { nonce, serial, version, error }, limits.waiting_responses);
+        }
+        let own = rejections.iter().filter(|rejection| !out.merged.iter().any(|merged| has(merged, rejection)));
+        let error = nack(out.code, out.faults.iter().chain(own), limits.error_bytes);
         let Token { nonce, serial, .. } = out.token;
-        self.in_flight.answer(PendingAck { nonce, serial, version: self.holdings.version().clone(), error });
+        self.in_flight.answer(PendingAck { nonce, serial, version, error }, limits.waiting_responses);
     }
 
     /// Notes that the application accepted the removal of a resource.
@@ -368,10 +449,11 @@ impl<T: Clone> Subscription<T> {
     }
 }
 
-/// Returns the `error_detail` of a NACK: INVALID_ARGUMENT, and never 0 (C-SOTW-04).
-fn nack<'a>(rejections: impl Iterator<Item = &'a Rejection>, limit: usize) -> Status {
-    let mut message = String::new();
+/// Returns the `error_detail` of a NACK, whose code is never 0 (C-SOTW-04); `None` without rejections.
+fn nack<'a>(code: Code, rejections: impl Iterator<Item = &'a Rejection>, limit: usize) -> Option<Status> {
+    let (mut message, mut any) = (String::new(), false);
     for rejection in rejections {
+        any = true;
         if message.len() > limit {
             break;
         }
@@ -382,7 +464,9 @@ fn nack<'a>(rejections: impl Iterator<Item = &'a Rejection>, limit: usize) -> St
         };
         debug_assert!(written.is_ok(), "a string takes all there is");
     }
-    let mut status = Status::new(Code::InvalidArgument, message);
-    status.truncate(limit);
-    status
+    any.then(|| {
+        let mut status = Status::new(code, message);
+        status.truncate(limit);
+        status
+    })
 }

@@ -18,8 +18,6 @@ pub(super) struct Classified {
     pub(super) answers_all: bool,
     /// Whether a response without an update means that there is nothing to apply.
     pub(super) synced: bool,
-    /// Whether subscribed names that are absent from the response do not exist.
-    pub(super) has_all: bool,
     pub(super) gone: Gone,
 }
 
@@ -41,7 +39,7 @@ impl<T> Subscription<T> {
         mut incoming: Incoming,
         settings: &Settings,
     ) -> Classified {
-        if let Some(reason) = self.too_many_with::<V>(&incoming, settings.limits.resources_per_type) {
+        if let Some(reason) = self.too_many_with(&incoming, settings.limits.resources_per_type) {
             incoming.refuse(reason);
         }
         self.split_not_found::<V>(&mut incoming);
@@ -51,24 +49,29 @@ impl<T> Subscription<T> {
         let awaits_all = self.is_announced(WILDCARD) && !is_answered;
         let answers = answers_all || awaits_all || incoming.heartbeats.is_empty();
         let synced = answers && incoming.has_no_content();
-        let has_all = !incoming.refused && V::absence_removes(&self.resource_type, &incoming);
-        let gone = match (incoming.refused, has_all) {
+        let gone = match (incoming.refused, incoming.has_all) {
             (true, _) => Gone::default(),
-            (false, true) => Gone { removed: self.absent(&incoming), ..Gone::default() },
+            (false, true) => {
+                // Of a name that is not held, an earlier response that waited had a resource.
+                let news = |name: &&ResourceName| !self.holdings.has(name.as_str()) && !self.is_excused(name);
+                let missing = incoming.removed.iter().filter(news).filter(|name| self.is_announced(name.as_str()));
+                let missing = missing.map(|name| (name.clone(), None)).collect();
+                Gone { removed: self.absent(&incoming), missing, ..Gone::default() }
+            }
             (false, false) => self.named_gone::<V>(&incoming),
         };
-        Classified { incoming, answers_all, synced, has_all, gone }
+        Classified { incoming, answers_all, synced, gone }
     }
 
     /// Returns the reason to refuse a response with which a type with a wildcard or a collection exceeds its limit.
-    fn too_many_with<V: Protocol<StreamState = T>>(&self, incoming: &Incoming, limit: usize) -> Option<String> {
+    fn too_many_with(&self, incoming: &Incoming, limit: usize) -> Option<String> {
         let held = self.holdings.held();
         let stands_for_many = self.wants(WILDCARD) || !self.holdings.globs().is_empty();
         if held.len() + incoming.resources.len() <= limit || !stands_for_many {
             return None;
         }
         let is_held = |name: &&ResourceName| held.contains_key(*name);
-        let gone = if V::absence_removes(&self.resource_type, incoming) {
+        let gone = if incoming.has_all {
             held.len() - incoming.resources.names().filter(is_held).count()
         } else {
             incoming.removed.iter().filter(is_held).count()
@@ -85,7 +88,7 @@ impl<T> Subscription<T> {
         }
         let is_not_found = |heartbeat: &Heartbeat| {
             let renews = self.resource_type.has_heartbeats() && self.holdings.has(heartbeat.name.as_str());
-            !renews && heartbeat.ttl.is_none() && !heartbeat.aliases.is_empty()
+            !heartbeat.renewed && !renews && heartbeat.ttl.is_none() && !heartbeat.aliases.is_empty()
         };
         let (not_found, heartbeats) = core::mem::take(&mut incoming.heartbeats).into_iter().partition(is_not_found);
         incoming.heartbeats = heartbeats;

@@ -122,9 +122,20 @@ impl Config {
         self
     }
 
-    /// Sets the limits on what a server may make the machine hold.
+    /// Sets the limits on what a server may make the machine hold. A limit with which nothing would ever be received
+    /// counts as 1 where it is 0 ([`Limits`]).
     #[must_use]
-    pub fn with_limits(mut self, limits: Limits) -> Self {
+    pub fn with_limits(mut self, mut limits: Limits) -> Self {
+        for limit in [
+            &mut limits.waiting_responses,
+            &mut limits.responses_per_stream,
+            &mut limits.resources_per_response,
+            &mut limits.resources_per_type,
+            &mut limits.nonce_bytes,
+            &mut limits.waiting_actions,
+        ] {
+            *limit = (*limit).max(1);
+        }
         self.settings_mut().limits = limits;
         self
     }
@@ -247,7 +258,7 @@ pub enum Dialect {
     Spec,
     /// Behaves as an Envoy: sends the node with every request.
     Envoy,
-    /// Behaves as a gRPC channel: one response at a time, the explicit wildcard, no TTLs.
+    /// Behaves as a gRPC channel: one response at a time (for at most a second), the explicit wildcard, no TTLs.
     Grpc,
     /// Suits an istiod: a NACK carries no changes, and a refetch unsubscribes first.
     Istio,
@@ -305,18 +316,25 @@ pub enum DataErrors {
 /// break.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Limits {
-    /// Responses of one type that wait for a verdict or for their ACK or NACK to be sent. Default 8. At the limit, the
-    /// caller stops reading: [`Client::wants_response`](super::Client::wants_response).
+    /// ACKs and NACKs of one type that wait to be sent, and responses of it that were merged while they wait for a
+    /// verdict and are answered by themselves (delta). Default 1,000, at least 1. Beyond the limit the oldest ACK is left
+    /// out, and that of a later response stands for it.
     pub waiting_responses: usize,
-    /// Responses of all types that wait for a verdict. Default: no further limit. With 1, the next response is read
-    /// after the verdict on the last, as gRPC does.
+    /// Bytes of the names and contents of one type that wait for a verdict behind the type's update, merged. Default 64
+    /// MiB. A response with which they would be more is rejected (NACK, RESOURCE_EXHAUSTED), and its resources are
+    /// requested again when the others are judged.
+    pub waiting_bytes: usize,
+    /// Responses of all types that wait for a verdict. Default: no limit. With 1, the next response is read after the
+    /// verdict on the last, as gRPC does, but at the latest a second after the last: the verdict may wait for it. At
+    /// least 1.
     pub responses_per_stream: usize,
-    /// Resources, removed names and errors in one response. Default 200,000. A response with more is rejected (NACK).
+    /// Resources, removed names and errors in one response. Default 200,000, at least
+    /// 1. A response with more is rejected (NACK).
     pub resources_per_response: usize,
     /// Held resources of a type with a wildcard or a collection; otherwise the subscribed names are the limit. Default
-    /// 1,000,000. A response that would exceed the limit is rejected (NACK).
+    /// 1,000,000, at least 1. A response that would exceed the limit is rejected (NACK).
     pub resources_per_type: usize,
-    /// Bytes of a nonce. Default 1,024. A longer nonce can't be echoed, so the stream must end.
+    /// Bytes of a nonce. Default 1,024, at least 1. A longer nonce can't be echoed, so the stream must end.
     pub nonce_bytes: usize,
     /// Bytes of a version. Default 4,096. A response with a longer version is rejected (NACK).
     pub version_bytes: usize,
@@ -326,14 +344,15 @@ pub struct Limits {
     /// subscribed names, and at least this number. Default 10,000. Beyond the limit, every newly subscribed name is
     /// left out of one request and listed in the next.
     pub departed_names: usize,
-    /// Actions that wait to be polled. Default 1,024.
+    /// Actions that wait to be polled. Default 1,024, at least 1. Meanwhile the stream is not read.
     pub waiting_actions: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            waiting_responses: 8,
+            waiting_responses: 1000,
+            waiting_bytes: 64 << 20,
             responses_per_stream: usize::MAX,
             resources_per_response: 200_000,
             resources_per_type: 1_000_000,

@@ -2,6 +2,7 @@
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
+use core::time::Duration;
 
 use crate::ensure::ensure;
 use crate::model::{Label, Relabel};
@@ -26,6 +27,12 @@ impl Deadlines {
         if let Some(old) = old {
             self.order.remove(&(old, name.clone()));
         }
+    }
+
+    /// Moves all deadlines.
+    pub(super) fn delay(&mut self, by: Duration) {
+        self.at.values_mut().for_each(|deadline| *deadline = *deadline + by);
+        self.order = self.at.iter().map(|(name, &deadline)| (deadline, name.clone())).collect();
     }
 
     pub(super) fn retain(&mut self, keep: impl Fn(&ResourceName) -> bool) {

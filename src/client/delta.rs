@@ -39,6 +39,7 @@ impl Protocol for Delta {
 
     const CLAIMS_HELD_VERSIONS: bool = true;
     const ALIASES: bool = true;
+    const ANSWERS_EACH: bool = true;
 
     fn type_url(response: &Response) -> &TypeUrl {
         &response.type_url
@@ -52,6 +53,7 @@ impl Protocol for Delta {
         check_answerable(&response.type_url, &response.nonce, settings)
     }
 
+    /// Absence removes nothing: removals are named (C-DELTA-27).
     fn read(response: Response, serial: u64, settings: &Settings, _: &ResourceType, _: &Holdings) -> Incoming {
         let limit = settings.limits.resources_per_response;
         let mut incoming = Incoming::new(response.nonce, serial, response.system_version);
@@ -69,7 +71,8 @@ impl Protocol for Delta {
             }
             let Resource { name, version, aliases, body, ttl } = resource;
             let Some(body) = body else {
-                incoming.heartbeats.push(Heartbeat { name, version, ttl, aliases });
+                let serial = incoming.serial;
+                incoming.heartbeats.push(Heartbeat { name, version, ttl, aliases, serial, renewed: false });
                 return None;
             };
             if ttl.is_some() || !aliases.is_empty() {
@@ -106,17 +109,20 @@ impl Protocol for Delta {
 
     fn processed(_: &mut Of<Self>, _: &Incoming) {}
 
-    /// Absence removes nothing: removals are named (C-DELTA-27).
-    fn absence_removes(_: &ResourceType, _: &Incoming) -> bool {
-        false
-    }
-
     fn implies_version(_: &ResourceType) -> bool {
         false
     }
 
     fn heartbeat_matches(of: &Of<Self>, held: &Held, heartbeat: &Heartbeat, _: &Version) -> bool {
         of.resource_type.has_heartbeats() && *held.version() == heartbeat.version
+    }
+
+    fn heartbeat_matches_unjudged(
+        (_, content): (&Version, Option<super::resources::Resource<'_>>),
+        heartbeat: &Heartbeat,
+        _: &Version,
+    ) -> bool {
+        content.is_some_and(|content| *content.version() == heartbeat.version)
     }
 
     fn completes(_: &Of<Self>) -> bool {

@@ -150,7 +150,7 @@ impl<T> Subscription<T> {
         settings: &Settings,
         effects: &mut Effects,
     ) {
-        for Rejection { name, reason } in &incoming.faults {
+        for Rejection { name, reason } in incoming.faults() {
             let Some(name) = name else { continue };
             let dropped = settings.data_errors == DataErrors::Drop && self.holdings.has(name.as_str());
             if dropped {

@@ -144,9 +144,9 @@ impl<V: Variant> ResourcesMut<'_, V> {
     /// often. Many changes then become one request, for example while clusters are applied that each need endpoints.
     /// The type need not be known yet, and other types are not affected.
     ///
-    /// The first request of the type on a stream is not held back, nor are received responses. But a pending ACK or
-    /// NACK counts as a waiting response: a type that is paused for long stops the complete stream in the end
-    /// ([`Client::wants_response`]).
+    /// The first request of the type on a stream is not held back, nor are received responses: the stream is read as
+    /// before, and at most [`Limits::waiting_responses`](super::Limits::waiting_responses) ACKs and NACKs of the type
+    /// wait ([a slow application](crate::manual::slow)).
     pub fn pause(&mut self) {
         let times = self.client.paused.entry(self.type_url.clone()).or_default();
         *times = times.saturating_add(1);

@@ -7,10 +7,13 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::incoming::Incoming;
+use super::config::Limits;
+use super::incoming::{Incoming, Merged};
+use super::resources::Resource;
 use super::update::{Offer, Rejection, Token};
+use super::waiting::{Merging, Waiting, relabel_merged};
 use crate::ensure::ensure;
-use crate::error::Status;
+use crate::error::{Code, Status};
 use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 
@@ -20,7 +23,7 @@ pub(super) struct InFlight {
     /// Whether updates to the application are blocked.
     blocked: bool,
     /// Responses that wait for an earlier verdict, or until updates are unblocked.
-    waiting: VecDeque<Incoming>,
+    waiting: Waiting,
     /// ACKs and NACKs to send, in order.
     pending_acks: VecDeque<PendingAck>,
     /// The number of responses received on this stream.
@@ -36,6 +39,10 @@ pub(super) struct Out {
     pub(super) offer: Arc<Offer>,
     /// Faults that the machine itself found in the same response.
     pub(super) faults: Vec<Rejection>,
+    /// The code of the NACK of the response, if there is one.
+    pub(super) code: Code,
+    /// Responses that were merged into the one of the update, and are answered before it.
+    pub(super) merged: Vec<Merged>,
     /// Held names that the server reports not to exist, each with the version of that report, which counts once the
     /// removal is accepted (delta).
     pub(super) not_found: Vec<(ResourceName, Version)>,
@@ -87,16 +94,23 @@ impl InFlight {
     }
 
     /// Queues a response that was read.
-    pub(super) fn wait(&mut self, mut incoming: Incoming) {
+    pub(super) fn wait(&mut self, incoming: Incoming, merging: &Merging) {
         self.nonce = incoming.nonce.clone();
-        // The comparison stays valid only if the response does not have to wait.
-        incoming.compared &= self.waiting.is_empty() && self.out.is_none() && !self.blocked;
-        self.waiting.push_back(incoming);
+        if self.out.is_none() && !self.blocked {
+            self.waiting.pass(incoming);
+        } else {
+            self.waiting.push(incoming, merging);
+        }
     }
 
-    /// Takes the next response, if the application may be given an update.
-    pub(super) fn next(&mut self) -> Option<Incoming> {
-        if self.out.is_some() || self.blocked { None } else { self.waiting.pop_front() }
+    /// Takes the responses that wait, merged into one, if the application may be given an update.
+    pub(super) fn next(&mut self, merging: &Merging) -> Option<Incoming> {
+        if self.out.is_some() || self.blocked { None } else { self.waiting.take(merging) }
+    }
+
+    /// Returns whether a response was refused because too much waited, and forgets it.
+    pub(super) fn take_overflowed(&mut self) -> bool {
+        self.waiting.take_overflowed()
     }
 
     pub(super) fn hold(&mut self, blocked: bool) {
@@ -135,8 +149,13 @@ impl InFlight {
 
     // ACKs and NACKs.
 
-    pub(super) fn answer(&mut self, ack: PendingAck) {
+    /// Adds an ACK or NACK. Beyond the limit the oldest ACK is left out: that of a later response stands for it.
+    pub(super) fn answer(&mut self, ack: PendingAck, limit: usize) {
         self.pending_acks.push_back(ack);
+        if self.pending_acks.len() > limit {
+            let accepted = self.pending_acks.iter().position(|ack| ack.error.is_none());
+            self.pending_acks.remove(accepted.unwrap_or(0));
+        }
     }
 
     pub(super) fn take_answer(&mut self) -> Option<PendingAck> {
@@ -179,6 +198,19 @@ impl InFlight {
         self.waiting.len() + usize::from(self.out.as_ref().is_some_and(|out| out.live))
     }
 
+    /// Returns the version of each response that waits for a verdict, the last one first, and the content that the
+    /// response has of a resource.
+    pub(super) fn unjudged_content(&self, name: &str) -> impl Iterator<Item = (&Version, Option<Resource<'_>>)> {
+        let out = self.out.iter().map(|out| &out.offer.resources);
+        let all = self.waiting.iter().map(|incoming| &incoming.resources).chain(out);
+        all.map(move |resources| (resources.version(), resources.find(name).map(|at| resources.at(at))))
+    }
+
+    /// Returns whether content of this resource waits for a verdict.
+    pub(super) fn has_content(&self, name: &str) -> bool {
+        self.unjudged_content(name).any(|(_, content)| content.is_some())
+    }
+
     /// Returns whether a waiting response, or a resource of the pending update, concerns this name.
     pub(super) fn mentions(&self, name: &str) -> bool {
         self.waiting.iter().any(|incoming| incoming.mentions(name))
@@ -191,10 +223,11 @@ impl InFlight {
     }
 
     /// Checks the invariants.
-    pub(super) fn check(&self, limit: usize) -> Result<(), String> {
-        ensure!(self.unanswered() <= limit, "{} responses unanswered, limit {limit}", self.unanswered());
+    pub(super) fn check(&self, limits: &Limits) -> Result<(), String> {
+        let (acks, limit) = (self.pending_acks.len(), limits.waiting_responses);
+        ensure!(acks <= limit, "{acks} answers wait, limit {limit}");
         ensure!(self.waiting.is_empty() || !self.is_idle(), "a response waits for nothing");
-        ensure!(self.waiting.iter().all(|incoming| incoming.serial <= self.serial), "a response of the future waits");
+        self.waiting.check(limits, self.serial)?;
         self.out.as_ref().map_or(Ok(()), Out::check)
     }
 
@@ -212,11 +245,9 @@ impl InFlight {
         if let Some(out) = &mut self.out {
             out.token.relabel(by);
             out.seen.iter_mut().for_each(|seen| by(Label::Loss(type_url, &mut seen.losses)));
+            relabel_merged(&mut out.merged, type_url, by);
         }
-        for incoming in &mut self.waiting {
-            by(Label::Response(type_url, &mut incoming.serial));
-            incoming.nonce.relabel(by);
-        }
+        self.waiting.relabel(type_url, by);
         for ack in &mut self.pending_acks {
             by(Label::Response(type_url, &mut ack.serial));
             ack.nonce.relabel(by);
@@ -225,6 +256,11 @@ impl InFlight {
 }
 
 impl Out {
+    /// Returns whether the machine itself found no fault.
+    pub(super) fn is_faultless(&self) -> bool {
+        self.faults.is_empty() && self.merged.iter().all(|merged| merged.faults.is_empty())
+    }
+
     fn check(&self) -> Result<(), String> {
         let offer = &self.offer;
         ensure!(!offer.resources.is_empty() || !offer.removed.is_empty(), "an update of nothing is out");

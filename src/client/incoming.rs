@@ -11,6 +11,7 @@ use core::time::Duration;
 use super::config::Settings;
 use super::resources::Resources;
 use super::update::Rejection;
+use crate::error::Code;
 use crate::message::ResourceError;
 use crate::name::{Nonce, ResourceName, Version};
 
@@ -37,6 +38,27 @@ pub struct Incoming {
     pub(super) faults: Vec<Rejection>,
     /// Whether the complete response is refused.
     pub(super) refused: bool,
+    /// Whether held resources that are absent from the response are removed.
+    pub(super) has_all: bool,
+    /// Earlier responses that were merged into this one and are answered before it, in order (delta).
+    pub(super) merged: Vec<Merged>,
+    /// The code of the NACK, if there is one.
+    pub(super) code: Code,
+    /// The bytes that count while the response waits.
+    pub(super) bytes: usize,
+}
+
+/// A response that was merged into a later one. Its ACK or NACK is its own.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(super) struct Merged {
+    pub(super) nonce: Nonce,
+    pub(super) serial: u64,
+    /// The names, in order, whose last content or removal came with this response.
+    pub(super) names: Vec<ResourceName>,
+    /// Faults that the machine itself found in this response.
+    pub(super) faults: Vec<Rejection>,
+    /// The code of the NACK, if there is one.
+    pub(super) code: Code,
 }
 
 /// A resource without content, which renews the TTL of the held one.
@@ -46,6 +68,16 @@ pub struct Heartbeat {
     pub(super) version: Version,
     pub(super) ttl: Option<Duration>,
     pub(super) aliases: Vec<ResourceName>,
+    /// The number of the response that had the heartbeat.
+    pub(super) serial: u64,
+    /// Whether the heartbeat renewed the held resource when it was read.
+    pub(super) renewed: bool,
+}
+
+impl Merged {
+    pub(super) fn has(&self, name: &ResourceName) -> bool {
+        self.names.binary_search(name).is_ok()
+    }
 }
 
 impl Incoming {
@@ -63,6 +95,10 @@ impl Incoming {
             errors: Vec::new(),
             faults: Vec::new(),
             refused: false,
+            has_all: false,
+            merged: Vec::new(),
+            code: Code::InvalidArgument,
+            bytes: 0,
         }
     }
 
@@ -71,9 +107,22 @@ impl Incoming {
         self.faults.push(Rejection { name, reason: reason.into() });
     }
 
-    /// Refuses the complete response.
+    /// Records a fault in the response of this number, which may be one that was merged.
+    pub(super) fn fault_in(&mut self, serial: u64, name: ResourceName, reason: &str) {
+        let merged = self.merged.iter_mut().find(|merged| merged.serial == serial);
+        let faults = merged.map_or(&mut self.faults, |merged| &mut merged.faults);
+        faults.push(Rejection { name: Some(name), reason: reason.into() });
+    }
+
+    /// Refuses the complete response, with those that were merged into it.
     pub(super) fn refuse(&mut self, reason: impl Into<String>) {
+        let reason = reason.into();
         self.refused = true;
+        self.has_all = false;
+        for merged in &mut self.merged {
+            merged.names = Vec::new();
+            merged.faults = Vec::from([Rejection::nameless(reason.as_str())]);
+        }
         self.faults = Vec::from([Rejection::nameless(reason)]);
         self.resources = Resources::new(self.resources.version().clone());
         self.heartbeats = Vec::new();
@@ -115,7 +164,16 @@ impl Incoming {
             .iter()
             .flat_map(|heartbeat| heartbeat.aliases.iter().chain([&heartbeat.name]))
             .chain(self.errors.iter().map(|error| &error.name))
-            .chain(self.faults.iter().filter_map(|fault| fault.name.as_ref()))
+            .chain(self.faults().filter_map(|fault| fault.name.as_ref()))
+    }
+
+    /// Returns the faults, without those of a name that a later response has anew.
+    pub(super) fn faults(&self) -> impl Iterator<Item = &Rejection> {
+        let superseded = |name: &ResourceName| {
+            self.resources.find(name.as_str()).is_some() || self.removed.binary_search(name).is_ok()
+        };
+        let merged = self.merged.iter().flat_map(|merged| &merged.faults);
+        merged.filter(move |fault| !fault.name.as_ref().is_some_and(superseded)).chain(&self.faults)
     }
 
     /// Returns whether the response has no resources, no faults, and no errors of a collection as a whole. Heartbeats,
@@ -123,7 +181,7 @@ impl Incoming {
     pub(super) fn has_no_content(&self) -> bool {
         let of_all =
             |error: &ResourceError| matches!(error.name.as_str(), "" | crate::WILDCARD) || error.name.is_glob();
-        self.resources.is_empty() && self.faults.is_empty() && !self.errors.iter().any(of_all)
+        self.resources.is_empty() && self.faults().next().is_none() && !self.errors.iter().any(of_all)
     }
 
     /// Returns whether the response has heartbeats and no resources.
@@ -137,7 +195,7 @@ impl Incoming {
 
     /// Returns whether a part of the response is so broken that its name is unknown.
     pub(super) fn has_nameless_fault(&self) -> bool {
-        self.faults.iter().any(|fault| fault.name.is_none())
+        self.faults().any(|fault| fault.name.is_none())
     }
 }
 
@@ -216,6 +274,8 @@ mod tests {
             version: Version::default(),
             ttl: None,
             aliases: Vec::new(),
+            serial: 1,
+            renewed: false,
         });
         cases[4].removed = ["a".into(), "a".into()].into();
         for (read, name) in cases.iter_mut().zip(["b", "a", "a", "a", "a"]) {

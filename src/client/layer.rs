@@ -2,6 +2,7 @@
 //! updates.
 
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use super::variant::{Of, Variant};
 use super::{Client, find};
@@ -129,6 +130,7 @@ impl<V: Variant> LayerMut<'_, V> {
         if let Some(of) = self.look_at() {
             of.in_flight.hold(false);
             self.client.advance(now, self.type_url);
+            self.client.let_time_stand(now);
         }
     }
 
@@ -155,8 +157,9 @@ impl<V: Variant> LayerMut<'_, V> {
     pub(crate) fn time_out(&mut self, now: Instant) {
         let Some(of) = self.look_at() else { return };
         let awaited: Vec<ResourceName> = of.holdings.names().filter(|name| of.is_awaited(name)).cloned().collect();
-        awaited.iter().for_each(|name| of.timers.start(name, now));
-        self.client.handle_timeout(now);
+        of.timers.stand(now, false);
+        awaited.iter().for_each(|name| of.timers.start(name, now, Duration::ZERO));
+        self.client.time_out(now);
     }
 
     fn look_at(&mut self) -> Option<&mut Of<V>> {

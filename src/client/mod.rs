@@ -57,14 +57,17 @@ mod known;
 mod layer;
 mod merge;
 mod names;
+mod reading;
 mod resources;
 mod sotw;
 mod state;
 mod subscription;
 mod timers;
 mod transmit;
+mod turns;
 mod update;
 mod variant;
+mod waiting;
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -77,10 +80,12 @@ pub use self::handle::{Resources, ResourcesMut};
 pub use self::holdings::Absence;
 pub use self::layer::{Layer, LayerMut};
 pub(crate) use self::names::check_wish;
+use self::reading::Reading;
 pub use self::resources::Resource;
 pub use self::state::{ResourceState, ResourceStatus};
 use self::subscription::Subscription;
 pub use self::transmit::{Intent, Sent, Transmit};
+use self::turns::Turns;
 pub use self::update::{Rejection, Update, Verdict};
 use self::variant::Of;
 pub use self::variant::Variant;
@@ -107,7 +112,7 @@ pub struct Client<V: Variant> {
     config: Config,
     /// Types in the order of their first subscription, which is the order of the first requests (C-STREAM-05).
     types: Vec<Of<V>>,
-    /// The type of each pending ACK or NACK, in the order of sending (C-ADS-03).
+    /// The types with pending ACKs or NACKs, in the order of their turns (C-ADS-03).
     pending_acks: VecDeque<TypeUrl>,
     /// Paused types, each with the number of pauses to be resumed.
     paused: BTreeMap<TypeUrl, u32>,
@@ -121,6 +126,10 @@ pub struct Client<V: Variant> {
 struct Stream {
     /// The number of requests made on this stream.
     sent: u64,
+    turns: Turns,
+    reading: Reading,
+    /// Whether a layer above takes no responses now.
+    unread: bool,
 }
 
 impl<V: Variant> Client<V> {
@@ -152,12 +161,13 @@ impl<V: Variant> Client<V> {
         self.types.retain(|of| !of.is_idle());
     }
 
-    /// Takes a response that was received.
+    /// Takes a response that was received. While the type's last update waits for its verdict, the response waits,
+    /// merged with those that wait already ([a slow application](crate::manual::slow)); heartbeats renew at once.
     ///
     /// # Errors
     ///
     /// [`Error::Peer`] if the response can't even be answered: close the stream. [`Error::Caller`] if no stream is
-    /// open, if too many actions wait to be polled, or if too many responses wait, of its type or of all types
+    /// open, if too many actions wait to be polled, or if too many responses of the stream wait
     /// ([`wants_response`](Self::wants_response)). On an error, the machine is unchanged.
     pub fn handle_response(&mut self, now: Instant, response: V::Response) -> Result<(), Error> {
         self.check_actions()?;
@@ -167,24 +177,25 @@ impl<V: Variant> Client<V> {
         let settings = self.config.settings();
         V::unanswerable(&response, settings)?;
         let type_url = V::type_url(&response);
-        let unjudged = self.unjudged();
+        let is_read = self.is_read();
         let asked = |of: &&mut Of<V>| of.type_url() == type_url && of.announced.asked();
         let Some(subscription) = self.types.iter_mut().find(asked) else {
             let (type_url, nonce) = (type_url.clone(), V::nonce(&response).clone());
             self.drop_stale(type_url, nonce, DropReason::NotAsked); // C-SUB-08, C-RES-19, C-DELTA-24
+            self.let_time_stand(now);
             return Ok(());
         };
-        let limit = settings.limits.waiting_responses;
-        if subscription.in_flight.unanswered() >= limit {
-            return Err(Misuse::ResponsesWaiting { type_url: type_url.clone(), limit }.into());
+        if !is_read {
+            return Err(Misuse::ResponsesWaitingOnStream { limit: settings.limits.responses_per_stream }.into());
         }
-        let limit = settings.limits.responses_per_stream;
-        if unjudged >= limit {
-            return Err(Misuse::ResponsesWaitingOnStream { limit }.into());
-        }
-        subscription.receive::<V>(response, settings);
+        subscription.receive::<V>(now, response, settings);
         let type_url = subscription.resource_type.type_url().clone();
         self.advance(now, &type_url);
+        let is_full = self.is_full();
+        if let Some(stream) = &mut self.stream {
+            stream.reading = Reading::after_response(now, is_full);
+        }
+        self.let_time_stand(now);
         Ok(())
     }
 
@@ -193,6 +204,10 @@ impl<V: Variant> Client<V> {
     pub fn handle_sent(&mut self, now: Instant, sent: Sent) {
         self.merge_added_names();
         if self.stream.is_some() && sent.epoch == self.epoch {
+            for subscription in &mut self.types {
+                subscription.timers.note_sent(sent.seq);
+            }
+            self.let_time_stand(now);
             for subscription in &mut self.types {
                 subscription.sent::<V>(now, sent.seq, self.config.settings());
             }
@@ -217,6 +232,7 @@ impl<V: Variant> Client<V> {
         }
         // The next response is processed eagerly, so that `wants_transmit` is exact.
         self.advance(now, &type_url);
+        self.let_time_stand(now);
         Ok(())
     }
 
@@ -231,15 +247,15 @@ impl<V: Variant> Client<V> {
     }
 
     /// Handles the time-outs that are due; does nothing before the time that [`poll_timeout`](Self::poll_timeout)
-    /// returned. While as many actions wait as the configuration allows, the time-outs stay due, and `poll_timeout`
-    /// still returns them.
+    /// returned. Time-outs are handled even if actions wait to be polled, at most three more of each type.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.merge_added_names();
-        for subscription in &mut self.types {
-            if self.actions.len() < self.config.settings().limits.waiting_actions {
-                subscription.timeout::<V>(now, self.config.settings(), &mut |action| self.actions.push(action));
-            }
+        let is_full = self.is_full();
+        if let Some(stream) = &mut self.stream {
+            stream.reading = stream.reading.at(now, is_full);
         }
+        self.let_time_stand(now);
+        self.time_out(now);
     }
 
     // Work to do.
@@ -251,41 +267,61 @@ impl<V: Variant> Client<V> {
     }
 
     /// Returns the next request, composed from the current state: call it when the transport has room. ACKs and NACKs
-    /// come first, in the order of the verdicts.
+    /// come first, in the order of the verdicts. While both wait, answers and changes of subscriptions take turns, and
+    /// so do the types among each, so that none waits for more than two requests of each type.
     ///
     /// A caller that limits the rate of requests calls this method as often as the limit allows, and no queue grows:
     /// names that were subscribed to meanwhile go into one request of their type, without those that were unsubscribed
-    /// again. Only ACKs and NACKs queue up, bounded by [`wants_response`](Self::wants_response) (in delta each one must
-    /// be sent, because the server waits for it).
+    /// again. Only ACKs and NACKs queue up, bounded by [`Limits::waiting_responses`] (in delta each one is to be sent,
+    /// because the server waits for it).
     pub fn poll_transmit(&mut self) -> Option<Transmit<V::Request>> {
         self.merge_added_names();
         let stream = self.stream.as_mut()?;
-        let settings = self.config.settings();
-        let paused = &self.paused;
-        let turn = self.pending_acks.iter().position(|type_url| !paused.contains_key(type_url));
-        let (subscription, ack) = match turn.and_then(|turn| self.pending_acks.remove(turn)) {
-            Some(type_url) => {
+        let (settings, paused) = (self.config.settings(), &self.paused);
+        let answer = self.pending_acks.iter().position(|type_url| !paused.contains_key(type_url));
+        let news =
+            stream.turns.next(self.types.len(), |at| V::has_news(&self.types[at]) && may_go(paused, &self.types[at]));
+        let (subscription, ack) = match stream.turns.choose(answer, news)? {
+            Ok(answer) => {
+                let type_url = self.pending_acks.remove(answer)?;
                 let subscription = find(&mut self.types, &type_url)?;
                 let ack = subscription.in_flight.take_answer()?;
+                if subscription.in_flight.pending_acks() > 0 {
+                    self.pending_acks.push_back(type_url);
+                }
                 (subscription, Some(ack))
             }
-            None => (self.types.iter_mut().find(|of| V::has_news(of) && may_go(paused, of))?, None),
+            Err(news) => (self.types.get_mut(news)?, None),
         };
+        let answers = ack.is_some();
         let mut composed = V::compose(subscription, ack, settings);
         stream.sent += 1;
         subscription.announced.note_asked();
         subscription.timers.ask(stream.sent, composed.asked_for);
+        if answers {
+            subscription.timers.answer(stream.sent);
+        }
         if stream.sent == 1 || settings.quirks.node_on_every_request {
             V::set_node(&mut composed.request, settings);
         }
         let sent = Sent { epoch: self.epoch, seq: stream.sent };
+        if !self.wants_transmit() {
+            self.stream.iter_mut().for_each(|stream| stream.turns = Turns::default());
+        }
         Some(Transmit { request: composed.request, sent, intent: composed.intent })
     }
 
     /// Returns the time at which [`handle_timeout`](Self::handle_timeout) is to be called, or `None` if no time-out is
-    /// running.
+    /// running. Existence time-outs stand still while the type has an unanswered response, and while the stream is not
+    /// [read](Self::wants_response): the answer may wait behind that.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.types.iter().filter_map(|subscription| subscription.next_timeout()).min()
+        let next = |of: &Of<V>| {
+            // Time goes on from the next call that has the time.
+            let goes_on = of.timers.stands_since().filter(|_| of.timers.running() > 0 && !self.stands(of));
+            of.next_timeout().into_iter().chain(goes_on).min()
+        };
+        let reads = self.stream.as_ref().filter(|_| self.is_full()).and_then(|stream| stream.reading.from());
+        self.types.iter().filter_map(next).chain(reads).min()
     }
 
     // Queries.
@@ -317,14 +353,12 @@ impl<V: Variant> Client<V> {
         self.types.iter().any(|subscription| subscription.unannounced)
     }
 
-    /// Returns whether the driver may read from the stream. Returns false while as many responses wait, of one type or
-    /// of all types together, as the configuration allows. An unread stream holds the server back (HTTP/2 flow
-    /// control).
+    /// Returns whether the driver may read from the stream. No type stops the reading of others, whatever waits of it
+    /// ([a slow application](crate::manual::slow)). Returns false without a stream, while as many actions wait to be
+    /// polled as the configuration allows, and, if [`Limits::responses_per_stream`] is set, for at most a second while
+    /// as many responses wait for a verdict. An unread stream holds the server back (HTTP/2 flow control).
     pub fn wants_response(&self) -> bool {
-        let limits = &self.config.settings().limits;
-        self.stream.is_some()
-            && self.types.iter().all(|subscription| subscription.in_flight.unanswered() < limits.waiting_responses)
-            && self.unjudged() < limits.responses_per_stream
+        self.stream.is_some() && self.is_read() && self.check_actions().is_ok()
     }
 
     // Private.
@@ -336,6 +370,12 @@ impl<V: Variant> Client<V> {
     /// Returns the number of responses of this stream that wait for a verdict.
     fn unjudged(&self) -> usize {
         self.types.iter().map(|of| of.in_flight.unjudged()).sum()
+    }
+
+    /// Handles the time-outs of all types that are due.
+    fn time_out(&mut self, now: Instant) {
+        let Self { types, actions, config, .. } = self;
+        types.iter_mut().for_each(|of| of.timeout::<V>(now, config.settings(), &mut |action| actions.push(action)));
     }
 
     /// Merges the names that were subscribed to since the last call of any method.
@@ -363,8 +403,9 @@ impl<V: Variant> Client<V> {
         let Some(subscription) = find(types, type_url) else { return };
         let settings = config.settings();
         subscription.advance::<V>(now, *epoch, settings, &mut |action| actions.push(action));
-        let queued = pending_acks.iter().filter(|&queued| queued == type_url).count();
-        pending_acks.extend((queued..subscription.in_flight.pending_acks()).map(|_| type_url.clone()));
+        if subscription.in_flight.pending_acks() > 0 && !pending_acks.contains(type_url) {
+            pending_acks.push_back(type_url.clone());
+        }
     }
 
     fn drop_stale(&mut self, type_url: TypeUrl, nonce: Nonce, reason: DropReason) {
@@ -385,7 +426,10 @@ impl<V: Variant> Relabel for Client<V> {
     fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
         by(Label::Client(self.config.settings().id));
         by(Label::Epoch(&mut self.epoch));
-        self.stream.iter_mut().for_each(|stream| by(Label::Request(&mut stream.sent)));
+        if let Some(stream) = &mut self.stream {
+            by(Label::Request(&mut stream.sent));
+            stream.reading.relabel(by);
+        }
         for of in &mut self.types {
             of.relabel(by);
             let Subscription { resource_type, stream_state, .. } = of;

@@ -144,6 +144,47 @@ impl Resources {
         }
     }
 
+    /// Adds the resources of an earlier response, of which this one has none. Contents that are a small part of what was
+    /// received are copied, or they would keep the complete buffer in memory.
+    pub(super) fn add_earlier(&mut self, mut earlier: Self, received: usize) {
+        if earlier.is_empty() {
+            return;
+        }
+        if earlier.bytes() < received / 2 {
+            earlier.entries.iter_mut().for_each(|entry| entry.body = Bytes::copy_from_slice(&entry.body));
+        }
+        if !self.versions.is_empty() || !earlier.versions.is_empty() {
+            self.versions.resize(self.len(), Version::default()); // a response without resources has no versions
+            self.versions.append(&mut earlier.versions);
+        }
+        let before = self.len();
+        self.extras.extend(earlier.extras.into_iter().map(|(at, extra)| (at + before, extra)));
+        self.entries.append(&mut earlier.entries);
+        self.ordered = false;
+        self.sort();
+    }
+
+    /// Removes the aliases that `drop` picks.
+    pub(super) fn drop_aliases(&mut self, drop: impl Fn(&str) -> bool) {
+        self.extras.iter_mut().for_each(|(_, extra)| extra.aliases.retain(|alias| !drop(alias.as_str())));
+        self.extras.retain(|(_, extra)| *extra != Extra::default());
+    }
+
+    /// Sets the TTL of the resource at a position.
+    pub(super) fn set_ttl(&mut self, at: usize, ttl: Option<Duration>) {
+        match self.extras.binary_search_by_key(&at, |(number, _)| *number) {
+            Ok(found) => self.extras[found].1.ttl = ttl,
+            Err(place) if ttl.is_some() => self.extras.insert(place, (at, Extra { ttl, ..Extra::default() })),
+            Err(_) => {}
+        }
+        self.extras.retain(|(_, extra)| *extra != Extra::default());
+    }
+
+    /// Returns the bytes of the names and contents.
+    pub(super) fn bytes(&self) -> usize {
+        self.entries.iter().map(|entry| entry.name.as_str().len() + entry.body.len()).sum()
+    }
+
     fn pick(&mut self, which: &[usize]) {
         let extra = |(to, &from): (usize, &usize)| Some((to, self.extra(from)?.clone()));
         self.extras = which.iter().enumerate().filter_map(extra).collect();

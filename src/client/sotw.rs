@@ -15,7 +15,7 @@ use super::holdings::{Held, Holdings, SubscribedName};
 use super::in_flight::PendingAck;
 use super::incoming::{Heartbeat, Incoming, Walk};
 use super::names::no_name;
-use super::resources::{Extra, Resources};
+use super::resources::{Extra, Resource, Resources};
 use super::subscription::Subscription;
 use super::timers::Asked;
 use super::transmit::{Intent, ack_intent};
@@ -80,6 +80,7 @@ impl Protocol for Sotw {
 
     const CLAIMS_HELD_VERSIONS: bool = false;
     const ALIASES: bool = false;
+    const ANSWERS_EACH: bool = false;
 
     fn type_url(response: &Response) -> &TypeUrl {
         &response.type_url
@@ -137,6 +138,7 @@ impl Protocol for Sotw {
         });
         incoming.errors = response.errors;
         incoming.finish(settings);
+        incoming.has_all = !incoming.refused && absence_removes(resource_type, &incoming);
         incoming
     }
 
@@ -216,13 +218,6 @@ impl Protocol for Sotw {
         }
     }
 
-    /// For a full-state type, held resources that are absent from the response are removed (xds_protocol.rst, "Deleting
-    /// Resources"), unless a part of the response has an unknown name, which may be that of a held resource (C-RES-10),
-    /// or the response has only heartbeats, which concern only their own resources (C-TTL-07).
-    fn absence_removes(resource_type: &ResourceType, incoming: &Incoming) -> bool {
-        resource_type.is_full_state() && !incoming.has_nameless_fault() && !incoming.has_only_heartbeats()
-    }
-
     /// Each response of a full-state type has everything.
     fn implies_version(resource_type: &ResourceType) -> bool {
         resource_type.is_full_state()
@@ -231,6 +226,14 @@ impl Protocol for Sotw {
     /// In SotW the version of a heartbeat is the response's (C-TTL-03).
     fn heartbeat_matches(of: &Of<Self>, _: &Held, _: &Heartbeat, version: &Version) -> bool {
         of.holdings.version() == version
+    }
+
+    fn heartbeat_matches_unjudged(
+        (unjudged, _): (&Version, Option<Resource<'_>>),
+        _: &Heartbeat,
+        version: &Version,
+    ) -> bool {
+        unjudged == version
     }
 
     /// A response that may answer a list without the wildcard does not count: its version covers all changes, even
@@ -338,6 +341,13 @@ type Names<'a> = (Walk<'a, Held>, Walk<'a, SubscribedName>);
 /// A name, a body, and whether the name is known to come after the last.
 type Read = (ResourceName, Bytes, bool);
 
+/// For a full-state type, held resources that are absent from the response are removed (xds_protocol.rst, "Deleting
+/// Resources"), unless a part of the response has an unknown name, which may be that of a held resource (C-RES-10),
+/// or the response has only heartbeats, which concern only their own resources (C-TTL-07).
+fn absence_removes(resource_type: &ResourceType, incoming: &Incoming) -> bool {
+    resource_type.is_full_state() && !incoming.has_nameless_fault() && !incoming.has_only_heartbeats()
+}
+
 #[inline]
 fn bare(
     any: Any,
@@ -404,7 +414,8 @@ fn wrapped(
         }
         None => {
             let version = incoming.resources.version().clone();
-            incoming.heartbeats.push(Heartbeat { name, version, ttl, aliases: Vec::new() });
+            let (aliases, serial) = (Vec::new(), incoming.serial);
+            incoming.heartbeats.push(Heartbeat { name, version, ttl, aliases, serial, renewed: false });
         }
     }
     None

@@ -66,6 +66,7 @@ impl<T: Default> Subscription<T> {
         self.announced.leave_stream();
         self.in_flight.leave_stream();
         self.holdings.leave_stream();
+        self.holdings.end_extensions(|name| self.in_flight.has_content(name.as_str()));
         self.timers.stop_all();
         self.failures.values_mut().for_each(|failure| failure.standing = false);
         self.unannounced = false;
@@ -199,7 +200,7 @@ impl<T> Subscription<T> {
     /// Checks the invariants that hold with a stream and without.
     pub(super) fn check(&self, settings: &Settings) -> Result<(), String> {
         self.holdings.check()?;
-        self.in_flight.check(settings.limits.waiting_responses)?;
+        self.in_flight.check(&settings.limits)?;
         self.announced.check(|name| self.wants(name.as_str()))?;
         let unwanted = self.failures.keys().find(|name| !self.holdings.covers(name.as_str()));
         ensure!(unwanted.is_none(), "{unwanted:?} has an error and is not wanted");

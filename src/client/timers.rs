@@ -3,6 +3,7 @@
 use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use super::deadlines::Deadlines;
 use crate::ensure::ensure;
@@ -23,6 +24,10 @@ pub(super) struct Timers {
     /// Names in requests that the transport has not taken yet, by the number of the request.
     asked: VecDeque<(u64, Asked)>,
     existence: Deadlines,
+    /// Since when time stands still: the server may have answered, and the client can't see it.
+    stands_since: Option<Instant>,
+    /// The number of the last request with an ACK or NACK, until the transport has taken it.
+    answering: Option<u64>,
 }
 
 impl Timers {
@@ -31,6 +36,40 @@ impl Timers {
         if !matches!(&asked, Asked::These(names) if names.is_empty()) {
             self.asked.push_back((seq, asked));
         }
+    }
+
+    /// Records a request that has an ACK or NACK.
+    pub(super) fn answer(&mut self, seq: u64) {
+        self.answering = Some(seq);
+    }
+
+    /// Notes that the transport has taken this request and all before it.
+    pub(super) fn note_sent(&mut self, seq: u64) {
+        self.answering.take_if(|answering| *answering <= seq);
+    }
+
+    /// Returns whether an ACK or NACK is on its way to the transport.
+    pub(super) fn is_answering(&self) -> bool {
+        self.answering.is_some()
+    }
+
+    /// Lets time stand still for the timers, or go on: then each has as much time left as before.
+    pub(super) fn stand(&mut self, now: Instant, stands: bool) {
+        match self.stands_since {
+            None if stands => self.stands_since = Some(now),
+            Some(since) if !stands => {
+                self.stands_since = None;
+                if since < now && !self.existence.is_empty() {
+                    self.existence.delay(now.saturating_since(since));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns since when time stands still.
+    pub(super) fn stands_since(&self) -> Option<Instant> {
+        self.stands_since
     }
 
     /// Takes the names of the oldest recorded request that is not newer than `seq`.
@@ -42,9 +81,9 @@ impl Timers {
     }
 
     /// Starts a timer unless it already runs (C-TIMER-05).
-    pub(super) fn start(&mut self, name: &ResourceName, deadline: Instant) {
+    pub(super) fn start(&mut self, name: &ResourceName, now: Instant, timeout: Duration) {
         if self.existence.get(name).is_none() {
-            self.existence.set(name, Some(deadline));
+            self.existence.set(name, Some(self.stands_since.unwrap_or(now) + timeout));
         }
     }
 
@@ -68,11 +107,11 @@ impl Timers {
 
     /// Takes a name whose time-out has passed.
     pub(super) fn take_due(&mut self, now: Instant) -> Option<ResourceName> {
-        self.existence.take(now)
+        if self.stands_since.is_some() { None } else { self.existence.take(now) }
     }
 
     pub(super) fn next(&self) -> Option<Instant> {
-        self.existence.next()
+        if self.stands_since.is_some() { None } else { self.existence.next() }
     }
 
     /// Checks the invariants: timers run only for names that `may_be_awaited`.
@@ -89,5 +128,7 @@ impl Relabel for Timers {
     fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
         self.asked.iter_mut().for_each(|(seq, _)| by(Label::Request(seq)));
         self.existence.relabel(by);
+        self.stands_since.relabel(by);
+        self.answering.iter_mut().for_each(|seq| by(Label::Request(seq)));
     }
 }

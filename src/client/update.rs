@@ -14,7 +14,7 @@ use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 /// New state of one type, for the application to validate and apply. Both variants have the same shape.
 ///
 /// Only consuming the update creates a [`Verdict`], so that no response is answered twice or with the verdict on
-/// another. The type's next response waits for the verdict.
+/// another. The type's later responses wait for the verdict, [merged](crate::manual::slow).
 ///
 /// ```
 /// # use xds_machine::client::{Update, Verdict};

@@ -10,6 +10,7 @@ use super::config::Settings;
 use super::holdings::{Held, Holdings};
 use super::in_flight::PendingAck;
 use super::incoming::{Heartbeat, Incoming};
+use super::resources::Resource;
 use super::subscription::Subscription;
 use super::timers::Asked;
 use super::transmit::Intent;
@@ -31,6 +32,8 @@ pub trait Protocol: Messages {
     const CLAIMS_HELD_VERSIONS: bool;
     /// Whether resources have aliases, by which they may be requested.
     const ALIASES: bool;
+    /// Whether each response is answered by itself, although a later one has all that it had.
+    const ANSWERS_EACH: bool;
 
     fn type_url(response: &Self::Response) -> &TypeUrl;
 
@@ -60,14 +63,19 @@ pub trait Protocol: Messages {
     /// Updates the announced state for a response that is being processed.
     fn processed(of: &mut Of<Self>, incoming: &Incoming);
 
-    /// Returns whether held resources that are absent from this response are removed.
-    fn absence_removes(resource_type: &ResourceType, incoming: &Incoming) -> bool;
-
     /// Returns whether the version of held resources is that of the last response that was accepted completely.
     fn implies_version(resource_type: &ResourceType) -> bool;
 
     /// Returns whether a heartbeat matches the held resource; `version` is the response's.
     fn heartbeat_matches(of: &Of<Self>, held: &Held, heartbeat: &Heartbeat, version: &Version) -> bool;
+
+    /// Returns whether a heartbeat is one of content that waits for a verdict: `unjudged` is the version of a waiting
+    /// response, and what it has of the heartbeat's resource; `version` is that of the heartbeat's response.
+    fn heartbeat_matches_unjudged(
+        unjudged: (&Version, Option<Resource<'_>>),
+        heartbeat: &Heartbeat,
+        version: &Version,
+    ) -> bool;
 
     /// Returns whether the client has all resources of the wildcard, in the version of the response, once a response on
     /// this stream is accepted.

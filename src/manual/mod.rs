@@ -17,6 +17,8 @@
 //!
 //! - [Design rules](rules): fourteen decisions that shape both machines. Comments in the source cite them by number.
 //! - [The life of a name](names): the states of one resource name on a client and on a server.
+//! - [A slow application](slow): what a client may hold while its application is slow, for how long, and what the server
+//!   sees.
 //! - [The cost model](cost): what each operation costs, and what a stream keeps.
 //! - [The catalogue of protocol rules](catalogue): 516 rules, each with the function that decides it and the test that
 //!   shows it. Comments in the source cite them by id, such as [S-SOTW-12](catalogue).
@@ -49,6 +51,9 @@ pub mod rules {}
 #[doc = include_str!("../client/announced.md")]
 #[doc = include_str!("names-server.md")]
 pub mod names {}
+
+#[doc = include_str!("slow.md")]
+pub mod slow {}
 
 #[doc = include_str!("cost.md")]
 pub mod cost {}

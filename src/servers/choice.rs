@@ -124,10 +124,10 @@ impl<V: Variant> Servers<V> {
             layer.adopt_with_aliases(held);
             layer.mark_does_not_exist(&missing);
         }
-        self.block_while_judged(to);
         let group = &mut self.groups[at];
         group.current = group.members;
         group.members += 1;
+        self.block_while_judged(to);
     }
 
     /// Stops using a server of a list. The application keeps the server's resources, which expire as before.

@@ -1,10 +1,12 @@
 //! The invariants of the layer, which hold between any two calls.
 
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 
 use super::Servers;
-use crate::client::Variant;
+use super::link::Link;
+use crate::client::{Update, Variant};
 use crate::ensure::ensure;
 
 impl<V: Variant> Servers<V> {
@@ -16,9 +18,15 @@ impl<V: Variant> Servers<V> {
     pub fn check_invariants(&self) -> Result<(), String> {
         for (server, link) in self.links.iter().enumerate() {
             link.client.check_invariants().map_err(|what| format!("server {server}: {what}"))?;
-            for update in &link.out {
-                let beside = link.related.iter().find(|&&other| self.links[other].judges(update.type_url()));
-                ensure!(beside.is_none(), "updates of servers {server} and {beside:?} are out at the same time");
+            for update in link.out.iter().map(|out| &out.update) {
+                let all = |link: &Link<V>| link.client.resources(update.type_url()).interest().wildcard();
+                for &other in link.related.iter().filter(|&&other| !all(link) && !all(&self.links[other])) {
+                    let beside = self.links[other].out.iter().map(|out| &out.update);
+                    let beside = beside.filter(|beside| beside.type_url() == update.type_url());
+                    let names = |of: &Update| of.resources().map(|it| it.name().clone()).collect::<BTreeSet<_>>();
+                    let both = beside.flat_map(names).find(|name| update.resource(name.clone()).is_some());
+                    ensure!(both.is_none(), "{both:?} is in updates of servers {server} and {other} at the same time");
+                }
             }
         }
         for (at, group) in self.groups.iter().enumerate() {

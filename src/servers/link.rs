@@ -19,9 +19,17 @@ pub(super) struct Link<V: Variant> {
     /// The last attempt failed, and no response has come since.
     pub(super) failing: bool,
     /// The updates that wait for their verdict, at most one per type.
-    pub(super) out: Vec<Update>,
+    pub(super) out: Vec<Out>,
     /// The servers that share a list with this one: the same names may be subscribed to at them.
     pub(super) related: Vec<usize>,
+}
+
+/// An update that waits for its verdict.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(super) struct Out {
+    pub(super) update: Update,
+    /// The servers that were asked for the same names at some time since: their updates of the type wait.
+    pub(super) blocks: Vec<usize>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -62,7 +70,12 @@ impl<V: Variant> Link<V> {
     }
 
     pub(super) fn judges(&self, type_url: &TypeUrl) -> bool {
-        self.out.iter().any(|update| update.type_url() == type_url)
+        self.out.iter().any(|out| out.update.type_url() == type_url)
+    }
+
+    /// Returns whether updates of a type from another server wait for a verdict on one of this server.
+    pub(super) fn blocks(&self, other: usize, type_url: &TypeUrl) -> bool {
+        self.out.iter().any(|out| out.update.type_url() == type_url && out.blocks.contains(&other))
     }
 }
 
@@ -73,6 +86,6 @@ impl<V: Variant> Relabel for Link<V> {
         if let State::Down(until) = &mut self.state {
             until.relabel(by);
         }
-        self.out.iter_mut().for_each(|update| update.relabel(by));
+        self.out.iter_mut().for_each(|out| out.update.relabel(by));
     }
 }

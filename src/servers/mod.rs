@@ -11,9 +11,9 @@
 //!   other client is informed that its resource is replaced ([`LayerMut::adopt`](client::LayerMut::adopt)); that client
 //!   no longer claims the resource, and requests it again.
 //! - A removal by a server, by name or by absence, applies to the resource whichever server sent the resource.
-//! - One update of a type is in flight at a time, even for different servers of one list. The next server's update
-//!   waits, so that no late update overwrites a newer one, and removals are derived from the application's actual
-//!   resources.
+//! - One update of a type is in flight at a time for the servers that are asked for the same names, as a fallback and
+//!   its primary are. The next server's update waits, so that no late update overwrites a newer one, and removals are
+//!   derived from the application's actual resources. Servers of different authorities do not wait for each other.
 //! - A verdict goes to the client that the update came from, even if its server is no longer used.
 //!
 //! The rules also hold for resources that are subscribed to by an alias (VHDS): the other clients learn the target of
@@ -76,7 +76,7 @@ use alloc::vec::Vec;
 pub use self::action::{Action, Connect, Stream};
 pub use self::config::{Config, ConfigError, Policy, ServerId};
 use self::group::Group;
-use self::link::{Link, State};
+use self::link::{Link, Out, State};
 pub use self::resources::ResourcesMut;
 use crate::client::{self, Client, Sent, Transmit, Update, Variant, Verdict};
 use crate::error::{Error, Misuse};
@@ -98,6 +98,9 @@ pub struct Servers<V: Variant> {
     groups: Vec<Group>,
     authorities: BTreeMap<Arc<str>, usize>,
     actions: Queue<Action>,
+    /// Whether the clients' time-outs stand still because too many actions waited: they go on with the next call that
+    /// has the time.
+    goes_on: bool,
 }
 
 impl<V: Variant> Servers<V> {
@@ -122,7 +125,7 @@ impl<V: Variant> Servers<V> {
         let number = |(at, (authority, _)): (usize, &(Option<Arc<str>>, _))| Some((authority.clone()?, at));
         let authorities = lists.iter().enumerate().filter_map(number).collect();
         let groups = lists.into_iter().map(|(authority, servers)| Group::new(authority, servers)).collect();
-        Ok(Self { policy: config.policy, links, groups, authorities, actions: Queue::new() })
+        Ok(Self { policy: config.policy, links, groups, authorities, actions: Queue::new(), goes_on: false })
     }
 
     // Inputs.
@@ -159,6 +162,7 @@ impl<V: Variant> Servers<V> {
         link.backoff.reset();
         self.answered(server);
         self.drain(server);
+        self.go_on(now);
         Ok(())
     }
 
@@ -182,12 +186,13 @@ impl<V: Variant> Servers<V> {
             verdict.rejections().iter().filter_map(|rejection| rejection.name.clone()).collect();
         let unknown = || Misuse::UnknownUpdate { type_url: type_url.clone() };
         let link = self.links.get_mut(server).ok_or_else(unknown)?;
-        let of_type = link.out.iter().position(|update| *update.type_url() == type_url).ok_or_else(unknown)?;
+        let of_type = link.out.iter().position(|out| *out.update.type_url() == type_url).ok_or_else(unknown)?;
         link.client.handle_verdict(now, verdict)?;
-        let update = link.out.remove(of_type);
+        let Out { update, .. } = link.out.remove(of_type);
         self.inform_others(server, &update, &rejected);
         self.drain(server);
         self.release(now, server, &type_url);
+        self.go_on(now);
         Ok(())
     }
 
@@ -202,16 +207,16 @@ impl<V: Variant> Servers<V> {
         link.failing |= !answered;
         self.ended(server, answered);
         self.clear_failures();
+        self.go_on(now);
     }
 
     /// Handles the time of [`poll_timeout`](Self::poll_timeout).
     pub fn handle_timeout(&mut self, now: Instant) {
         for server in 0..self.links.len() {
-            if self.actions.len() < WAITING_ACTIONS {
-                self.links[server].client.handle_timeout(now);
-                self.drain(server);
-            }
+            self.links[server].client.handle_timeout(now);
+            self.drain(server);
         }
+        self.go_on(now);
     }
 
     // Outputs.
@@ -260,7 +265,8 @@ impl<V: Variant> Servers<V> {
         let next = |(server, link): (usize, &Link<V>)| {
             link.client.poll_timeout().into_iter().chain(self.next_attempt(ServerId(server))).min()
         };
-        self.links.iter().enumerate().filter_map(next).min()
+        let goes_on = (self.goes_on && self.check_actions().is_ok()).then_some(Instant::EPOCH);
+        self.links.iter().enumerate().filter_map(next).chain(goes_on).min()
     }
 
     // Queries.
@@ -274,7 +280,7 @@ impl<V: Variant> Servers<V> {
     /// Returns whether the stream may be read: see [`Client::wants_response`].
     pub fn wants_response(&self, stream: Stream) -> bool {
         let up = self.links.get(stream.server.0).filter(|link| link.is_up(stream));
-        up.is_some_and(|link| link.client.wants_response())
+        up.is_some_and(|link| link.client.wants_response()) && self.check_actions().is_ok()
     }
 
     /// Returns when [`poll_connect`](Self::poll_connect) opens the next stream to a server. Returns `None` if the
@@ -298,8 +304,7 @@ impl<V: Variant> Servers<V> {
         while let Some(action) = self.links[server].client.poll_action() {
             match &action {
                 client::Action::Apply(update) => {
-                    self.links[server].out.push(update.clone());
-                    self.beside(server, |client| client.layer_mut(update.type_url()).block_updates());
+                    self.give(server, update.clone());
                 }
                 client::Action::Expired { type_url, names } => {
                     self.beside(server, |client| client.layer_mut(type_url).forget(names));
@@ -341,19 +346,55 @@ impl<V: Variant> Servers<V> {
     fn release(&mut self, now: Instant, server: usize, type_url: &TypeUrl) {
         for at in 0..=self.links[server].related.len() {
             let other = self.links[server].related.get(at).copied().unwrap_or(server);
-            let judges = |link: &usize| self.links[*link].judges(type_url);
-            if !judges(&other) && !self.links[other].related.iter().any(judges) {
+            if !self.must_wait(other, type_url) {
                 self.links[other].client.layer_mut(type_url).unblock_updates(now);
                 self.drain(other);
             }
         }
     }
 
+    /// Lets the clients' time-outs stand still while too many actions wait.
+    fn go_on(&mut self, now: Instant) {
+        self.goes_on = self.check_actions().is_err();
+        self.links.iter_mut().for_each(|link| link.client.set_unread(now, self.goes_on));
+    }
+
+    /// Returns whether updates of a server have to wait: its own is judged, or that of a server which was asked for the
+    /// same names since the update went out.
+    fn must_wait(&self, server: usize, type_url: &TypeUrl) -> bool {
+        let mut related = self.links[server].related.iter();
+        self.links[server].judges(type_url) || related.any(|&other| self.links[other].blocks(server, type_url))
+    }
+
+    /// Returns whether two servers are asked for the same names of a type.
+    fn contend(&self, a: usize, b: usize, type_url: &TypeUrl) -> bool {
+        let both = |group: &Group| group.members().contains(&a) && group.members().contains(&b);
+        self.groups.iter().any(|group| both(group) && group.subscribed.contains_key(type_url))
+    }
+
+    /// Notes an update that the application is given, and blocks those of the servers that are asked for the same names.
+    fn give(&mut self, server: usize, update: Update) {
+        let type_url = update.type_url().clone();
+        let mut blocks = self.links[server].related.clone();
+        blocks.retain(|&other| self.contend(server, other, &type_url));
+        for &other in &blocks {
+            self.links[other].client.layer_mut(&type_url).block_updates();
+        }
+        self.links[server].out.push(Out { update, blocks });
+    }
+
     /// Blocks the updates of a newly subscribed client while another client of the list waits for a verdict.
     fn block_while_judged(&mut self, server: usize) {
-        let out = self.links[server].related.iter().flat_map(|&other| &self.links[other].out);
-        let types: Vec<TypeUrl> = out.map(|update| update.type_url().clone()).collect();
-        types.iter().for_each(|type_url| self.links[server].client.layer_mut(type_url).block_updates());
+        for at in 0..self.links[server].related.len() {
+            let other = self.links[server].related[at];
+            for out in 0..self.links[other].out.len() {
+                let type_url = self.links[other].out[out].update.type_url().clone();
+                if self.contend(server, other, &type_url) {
+                    self.links[other].out[out].blocks.push(server);
+                    self.links[server].client.layer_mut(&type_url).block_updates();
+                }
+            }
+        }
     }
 
     fn beside(&mut self, server: usize, mut each: impl FnMut(&mut Client<V>)) {

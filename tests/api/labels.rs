@@ -82,7 +82,8 @@ fn the_labels_of_a_client_its_actions_and_its_verdicts_are_shown() {
     let mut verdict = update.accept();
     assert_eq!(labels(&mut verdict), token);
     client.handle_verdict(NOW, verdict).expect("it is out");
-    assert!(client.poll_transmit().is_some(), "an ACK");
+    let ack = client.poll_transmit().expect("an ACK");
+    client.handle_sent(NOW, ack.sent);
 
     // The number of responses, and the response under which the last request was sent.
     let of_responses = labels(&mut client).iter().filter(|label| *label == "response t 1").count();

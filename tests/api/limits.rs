@@ -254,7 +254,7 @@ fn consecutive_unrequested_responses_are_one_action() {
     assert_eq!(actions, [dropped("u", "2", 2), dropped("v", "3", 1)]);
 }
 
-/// While the maximum number of actions waits, time-outs are suspended.
+/// While the maximum number of actions waits, the stream is not read, and existence time-outs stand still.
 #[test]
 fn a_client_at_its_limit_of_actions_refuses_responses_and_suspends_timeouts() {
     let mut client = client(client::Limits { waiting_actions: 1, ..client::Limits::default() });
@@ -270,11 +270,17 @@ fn a_client_at_its_limit_of_actions_refuses_responses_and_suspends_timeouts() {
     assert!(!client.resources(&"t".into()).is_paused());
     let verdict = client.handle_response(NOW, response("t", "1", "2", 1));
     assert_eq!(verdict, Err(Error::Caller(Misuse::ActionsWaiting { limit: 1 })));
+    assert!(!client.wants_response());
     client.handle_timeout(due);
-    assert_eq!(client.poll_timeout(), Some(due));
+    assert_eq!(client.poll_timeout(), None);
     assert!(matches!(client.poll_action(), Some(Action::DropStale { .. })));
     assert_eq!(client.poll_action(), None);
+    assert!(client.wants_response());
+    assert_eq!(client.poll_timeout(), Some(NOW), "time goes on with the next call that has the time");
     client.handle_timeout(due);
+    let later = client.poll_timeout().expect("an existence time-out");
+    assert_eq!(later.saturating_since(due), due.saturating_since(NOW), "all the time is left");
+    client.handle_timeout(later);
     assert_eq!(client.poll_timeout(), None);
     assert!(matches!(client.poll_action(), Some(Action::DoesNotExist { .. })));
     assert_eq!(client.handle_response(NOW, response("t", "1", "2", 1)), Ok(()));

@@ -7,6 +7,7 @@ mod labels;
 mod limits;
 mod names;
 mod portions;
+mod slow;
 mod sources;
 mod store;
 mod streams_of_servers;

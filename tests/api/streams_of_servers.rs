@@ -96,9 +96,9 @@ fn the_server_of_a_name_is_that_of_its_authority() {
     assert_eq!(servers.server_of("xdstp://nobody/T/a"), None);
 }
 
-/// Actions wait up to the limit, and no more; time-outs are suspended meanwhile.
+/// Actions wait up to the limit, and no more; the streams are not read meanwhile, and existence time-outs stand still.
 #[test]
-fn responses_are_refused_and_timeouts_suspended_at_the_limit_of_waiting_actions() {
+fn responses_are_refused_and_time_stands_still_at_the_limit_of_waiting_actions() {
     let mut servers = servers(1);
     servers.resources_mut(&endpoints()).subscribe(["a"]).expect("a name");
     let stream = connect(&mut servers, NOW);
@@ -112,11 +112,14 @@ fn responses_are_refused_and_timeouts_suspended_at_the_limit_of_waiting_actions(
     }
     let too_many = Misuse::ActionsWaiting { limit: 1024 };
     assert_eq!(servers.handle_response(NOW, stream, response(endpoints())), Err(Error::Caller(too_many)));
-    servers.handle_timeout(due);
-    assert_eq!(servers.poll_timeout(), Some(due));
-    assert!(servers.poll_action().is_some());
+    assert!(!servers.wants_response(stream));
     servers.handle_timeout(due);
     assert_eq!(servers.poll_timeout(), None);
+    assert!(servers.poll_action().is_some());
+    assert!(servers.wants_response(stream));
+    assert_eq!(servers.poll_timeout(), Some(NOW), "time goes on with the next call that has the time");
+    servers.handle_timeout(due);
+    assert_eq!(servers.poll_timeout(), Some(due + (due.saturating_since(NOW))));
 }
 
 /// A resource that the application received and accepted is held, whichever server sent it.

@@ -6,6 +6,7 @@
 //! resource, and no held resource counts as nonexistent.
 
 mod claims;
+mod expiry;
 mod held;
 mod take;
 
@@ -38,6 +39,9 @@ pub struct Holdings {
     held: BTreeMap<ResourceName, Held>,
     /// The expiry of resources with a TTL.
     expiry: Deadlines,
+    /// Held resources of which newer content waits for its verdict and keeps them alive, each with the expiry that it
+    /// has if that content is rejected.
+    extended: BTreeMap<ResourceName, Option<Instant>>,
     bindings: AliasBindings,
     /// Names that a response reported not to exist.
     not_found: BTreeMap<ResourceName, Absence>,
@@ -319,11 +323,6 @@ impl Holdings {
         name.is_glob() && self.members(name).next().is_some()
     }
 
-    /// Renews the TTL of a resource after a heartbeat.
-    pub(in crate::client) fn renew(&mut self, name: &ResourceName, until: Option<Instant>) {
-        self.expiry.set(name, until);
-    }
-
     /// Marks a held resource as unclaimed, because the server's state of it differs: a claim would keep the server from
     /// reporting the end of the difference.
     pub(in crate::client) fn unclaim(&mut self, name: &ResourceName) {
@@ -420,6 +419,7 @@ impl Holdings {
     fn drop_held(&mut self, name: &ResourceName) {
         self.held.remove(name);
         self.expiry.set(name, None);
+        self.extended.remove(name);
         for alias in self.bindings.remove_all(name.as_str()) {
             self.change(alias.as_str(), |entry| entry.existence = entry.existence.without_rejected());
         }
@@ -451,12 +451,15 @@ impl Holdings {
         self.expiry.check()?;
         let astray = self.expiry.names().find(|name| !self.has(name.as_str()));
         ensure!(astray.is_none(), "{astray:?} is to expire and is not held");
+        let astray = self.extended.keys().find(|name| !self.has(name.as_str()));
+        ensure!(astray.is_none(), "{astray:?} is kept alive and is not held");
         Ok(())
     }
 
     pub(in crate::client) fn relabel(&mut self, type_url: &TypeUrl, by: &mut dyn FnMut(Label<'_>)) {
         by(Label::Loss(type_url, &mut self.losses));
         self.expiry.relabel(by);
+        self.extended.values_mut().for_each(|own| own.relabel(by));
         self.held.values_mut().for_each(|held| held.accepted_at.relabel(by));
         self.not_found.values_mut().for_each(|absence| absence.at.relabel(by));
         self.version_at.relabel(by);

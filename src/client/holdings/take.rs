@@ -18,7 +18,9 @@ impl Holdings {
             return;
         }
         let seen = out.seen.as_ref().filter(|seen| seen.plain && seen.losses == self.losses);
-        if let Some(seen) = seen.filter(|_| implied && !named && !self.mixed && self.expiry.is_empty()) {
+        if let Some(seen) =
+            seen.filter(|_| implied && !named && !self.mixed && self.expiry.is_empty() && !self.has_extensions())
+        {
             let new = seen.new.iter().map(|&at| resources.at(at).name().clone());
             return self
                 .add(new.map(|name| (name, Held { version: Version::default(), accepted_at: None, claimed: true })));
@@ -28,7 +30,7 @@ impl Holdings {
         let dense = wildcard && resources.len() > self.held.len() / 8;
         let stays = |name: &&&ResourceName| self.held.contains_key(**name);
         let stay: BTreeSet<&ResourceName> = rejected.iter().filter(stays).copied().collect();
-        let Self { subscribed, globs, held, bindings, not_found, expiry, lapsed, mixed, .. } = self;
+        let Self { subscribed, globs, held, bindings, not_found, expiry, extended, lapsed, mixed, .. } = self;
         let mut new = Vec::with_capacity(if held.is_empty() { resources.len() } else { 0 });
         let mut ahead = dense.then(|| held.iter_mut().peekable());
         let (mut orphaned, mut unwanted, mut count) = (Vec::new(), Vec::new(), 0);
@@ -76,6 +78,7 @@ impl Holdings {
                 continue;
             }
             expiry.set(name, resource.ttl().map(|ttl| now + ttl));
+            extended.remove(name);
             lapsed.remove(name);
             let claimed = !out.unsubscribed.contains(name);
             let (version, accepted_at) = match implied && claimed {
@@ -135,6 +138,7 @@ impl Holdings {
             self.held.insert(name.clone(), Held { version: Version::default(), accepted_at: None, claimed: false });
         self.mixed = true;
         self.expiry.set(name, expires);
+        self.extended.remove(name);
         self.note_lost(name);
         self.drop_orphaned(orphaned);
         before

@@ -11,6 +11,7 @@ use super::{Hostile, Input};
 /// Small limits, so that they are reached.
 pub const LIMITS: Limits = Limits {
     waiting_responses: 2,
+    waiting_bytes: 10_000,
     responses_per_stream: usize::MAX,
     resources_per_response: 8,
     resources_per_type: 12,

@@ -63,6 +63,8 @@ struct App {
     /// Responses that were read and not answered: the nonces, the versions, and whether a resource was rejected, if
     /// known.
     reads: VecDeque<(Nonce, Version, Option<bool>)>,
+    /// The last answer was a NACK of a response that was merged into a later one, of which the update was rejected.
+    blamed: bool,
     nonce: Nonce,
     accepted: Version,
     /// The versions of responses that may have been accepted, and whose ACKs were not sent before their stream ended.
@@ -304,7 +306,7 @@ impl<V: Variant> WithClient<V> {
         self.client.handle_open();
         self.greeted = false;
         for app in &mut self.apps {
-            (app.asked, app.nonce) = (false, Nonce::default());
+            (app.asked, app.nonce, app.blamed) = (false, Nonce::default(), false);
             let may_have = app.reads.drain(..).filter(|(.., rejected)| *rejected != Some(true));
             app.unsent.extend(may_have.map(|(_, version, _)| version));
             app.raced.clear();

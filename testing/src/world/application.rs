@@ -36,6 +36,11 @@ pub struct Application {
     pub lost: BTreeMap<ResourceName, ResourceName>,
     /// The time when a resource with a TTL expires.
     pub until: BTreeMap<ResourceName, Instant>,
+    /// The resources that live longer because newer content waits for its verdict, each with the time when it expires if
+    /// that content is rejected.
+    pub extended: BTreeMap<ResourceName, Instant>,
+    /// The resources in responses that wait behind the update that is judged.
+    pub waiting: BTreeSet<ResourceName>,
     /// The expired resources without a later report.
     pub expired: BTreeSet<ResourceName>,
     /// The names that were unsubscribed from at some time since the update is in flight.
@@ -80,8 +85,48 @@ impl Application {
             || [&self.linked, &self.lost].iter().any(|links| links.get(wanted) == Some(name))
     }
 
+    /// Lets a resource live longer, because newer content of it was received, or a heartbeat of that content.
+    pub fn extend(&mut self, name: &ResourceName, until: Option<Instant>) {
+        let own = self.extended.get(name).or(self.until.get(name)).copied();
+        let Some(own) = own else { return };
+        self.extended.insert(name.clone(), own);
+        self.until.remove(name);
+        self.until.extend(until.map(|until| (name.clone(), own.max(until))));
+    }
+
+    /// Renews a resource after a heartbeat of what is held.
+    pub fn renew(&mut self, name: &ResourceName, until: Option<Instant>) {
+        let extended = self.extended.contains_key(name).then(|| self.until.get(name).copied());
+        self.until.remove(name);
+        let later = match (extended, until) {
+            (Some(None), _) => None,
+            (Some(Some(extended)), Some(until)) => Some(extended.max(until)),
+            _ => until,
+        };
+        self.until.extend(later.map(|until| (name.clone(), until)));
+        if let Some(own) = self.extended.get_mut(name) {
+            *own = until.unwrap_or(Instant::from_epoch(std::time::Duration::MAX));
+        }
+    }
+
+    /// Gives resources their own expiry back, of which no newer content waits any more.
+    pub fn end_extensions(&mut self) {
+        if self.judging.is_none() {
+            self.waiting.clear();
+        }
+        let judged = |name: &ResourceName| self.judging.as_ref().is_some_and(|it| it.resource(name.clone()).is_some());
+        let ended: Vec<_> =
+            self.extended.keys().filter(|name| !judged(name) && !self.waiting.contains(*name)).cloned().collect();
+        for name in ended {
+            self.until.remove(&name);
+            let own = self.extended.remove_entry(&name);
+            self.until.extend(own.filter(|(_, own)| own.since_epoch() < std::time::Duration::MAX));
+        }
+    }
+
     /// Receives an update, to be judged later.
     pub fn take(&mut self, update: Update) {
+        self.waiting.clear();
         self.left.clear();
         assert_eq!(self.judging.replace(update), None, "one update of a type at a time");
     }
@@ -113,6 +158,7 @@ impl Application {
         self.lost.retain(|_, lost| lost != name);
         self.rejected.remove(name);
         self.until.remove(name);
+        self.extended.remove(name);
         self.expired.remove(name);
     }
 
@@ -231,6 +277,7 @@ impl<V: Both> Pair<V> {
                 app.rejected.remove(&name);
                 app.failed.remove(&name);
                 app.until.remove(&name);
+                app.extended.remove(&name);
                 app.until.extend(setup.told_ttl_of(&name, content).map(|ttl| (name.clone(), now + ttl)));
                 app.applied.insert(name, content);
             }
@@ -250,6 +297,7 @@ impl<V: Both> Pair<V> {
         if !rejections.is_empty() && rejections.len() < update.resources().len() {
             self.goals.reach(Goal::NackInPart);
         }
+        app.end_extensions();
         self.ghost.judged(t, &update, !rejections.is_empty());
         self.client.handle_verdict(now, update.reject(rejections)).expect("the update is out");
         self.drain(setup, now);

@@ -70,6 +70,10 @@ impl<V: Both> Pair<V> {
             self.goals.reach(Goal::LateVerdict);
         }
         self.client.handle_close();
+        for app in &mut self.apps {
+            app.waiting.clear();
+            app.end_extensions();
+        }
         self.ghost.close();
         setup.bug.into_iter().for_each(|bug| self.faulty.close(bug));
     }
@@ -225,11 +229,19 @@ impl<V: Both> Pair<V> {
 
     pub(super) fn client_reads(&mut self, setup: &Made, now: Instant) {
         let mut response = self.down.pop_front().expect("a response is on the wire");
-        self.ghost.client_reads::<V>(setup, &response);
+        self.ghost.client_reads::<V>(setup, &response, &self.apps);
         setup.bug.into_iter().for_each(|bug| self.faulty.client_hears(bug, &mut response));
-        let app = &self.apps[setup.type_number(&V::response(&response).type_url)];
+        let t = setup.type_number(&V::response(&response).type_url);
+        let app = &mut self.apps[t];
+        for (name, content) in V::response(&response).resources {
+            app.extend(&name, setup.told_ttl_of(&name, content).map(|ttl| now + ttl));
+            if app.judging.is_some() {
+                app.waiting.insert(name);
+            }
+        }
         if app.judging.is_some() {
             self.goals.reach(Goal::Waited);
+            self.ghost.beat_at_once::<V>(setup, now, t, app);
         }
         if !V::response(&response).removed.is_empty() {
             self.goals.reach(Goal::Removed);
@@ -287,6 +299,7 @@ impl<V: Both> Pair<V> {
             }
         }
         for (t, app) in self.apps.iter_mut().enumerate() {
+            app.end_extensions();
             self.ghost.beat::<V>(setup, now, t, app);
         }
     }

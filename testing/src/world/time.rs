@@ -121,11 +121,8 @@ impl<V: Both> World<V> {
                 let overdue = pair.apps[t].until.iter().find(|(_, until)| **until <= now);
                 assert_eq!(overdue, None, "type {t}: a TTL ran out, and the application does not know");
                 for (name, content) in before.iter().filter(|(name, _)| !pair.apps[t].applied.contains_key(*name)) {
-                    // Content that was rejected, or waits for its verdict, does not extend the TTL of the previous
-                    // content.
-                    let app = &pair.apps[t];
-                    let judging = app.judging.as_ref().is_some_and(|update| update.resource(name.as_str()).is_some());
-                    let pending = rejected.contains_key(name) || judging;
+                    // Content that was rejected does not extend the TTL of the previous content.
+                    let pending = rejected.contains_key(name);
                     let lives = self.content(t, name) == Some(*content) && !pending && pair.ghost.lives(t, name);
                     assert!(!lives || late[c], "type {t}: {name} expired, and the server has it");
                 }

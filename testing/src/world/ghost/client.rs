@@ -30,18 +30,28 @@ impl Ghost {
         assert!(app.paused == 0 || intent == Intent::Initial, "something is said of a type that is held back");
         match intent {
             Intent::Ack | Intent::Nack => {
+                // In SotW an answer stands for the responses before it that were merged while they waited for a verdict.
+                while V::LISTS
+                    && memory.unanswered.front().is_some_and(|(nonce, _, verdict)| {
+                        nonce != request.nonce && verdict.is_none() && memory.waited.contains(nonce)
+                    })
+                {
+                    memory.unanswered.pop_front().into_iter().for_each(|(nonce, ..)| _ = memory.waited.remove(&nonce));
+                }
                 let (nonce, version, verdict) =
                     memory.unanswered.pop_front().expect("an answer to a response that was read");
                 assert_eq!(*request.nonce, nonce, "responses are answered in order");
+                // In delta the rejected content may have come with an earlier response that was merged.
+                let merged = memory.waited.remove(&nonce) && !V::LISTS;
                 // A response that was ACKed unseen had no subscribed resource.
                 let accepted = intent == Intent::Ack;
                 let by_then = match verdict {
                     Some((verdict, by_then)) => {
-                        assert_eq!(verdict, accepted, "the answer is the verdict");
+                        assert!(verdict == accepted || merged, "the answer is the verdict");
                         by_then
                     }
                     None => {
-                        assert!(accepted, "nobody rejected this");
+                        assert!(accepted || merged, "nobody rejected this");
                         if memory.unanswered.iter().all(|(.., verdict)| verdict.is_none()) {
                             memory.accepted = BTreeSet::from([version.clone()]);
                         }
@@ -99,9 +109,13 @@ impl Ghost {
         memory.named |= !request.names.is_empty();
     }
 
-    pub fn client_reads<V: Both>(&mut self, setup: &Made, response: &V::Response) {
+    pub fn client_reads<V: Both>(&mut self, setup: &Made, response: &V::Response, apps: &[Application]) {
         let response = V::response(response);
-        let memory = &mut self.types[setup.type_number(&response.type_url)];
+        let t = setup.type_number(&response.type_url);
+        let (memory, judging) = (&mut self.types[t], apps[t].judging.is_some());
+        if judging {
+            memory.waited.insert(response.nonce.clone());
+        }
         memory.unanswered.push_back((response.nonce.clone(), response.version, None));
         let has = |name: &ResourceName| response.resources.iter().any(|(other, _)| other == name);
         memory.silent.retain(|name, sent| !*sent || (!has(name) && !response.beats.contains_key(name)));
@@ -158,6 +172,35 @@ impl Ghost {
                 }
             }
         }
+    }
+
+    /// Records the heartbeats of the response that was read last, which waits for an earlier verdict: those of held
+    /// resources count at once, and those of content that waits keep the held content alive.
+    pub fn beat_at_once<V: Both>(&mut self, setup: &Made, now: Instant, t: usize, app: &mut Application) {
+        let Memory { beats, unanswered, accepted, read, .. } = &mut self.types[t];
+        let last = beats.back_mut().filter(|beats| Some(&beats.nonce) == read.as_ref() && setup.tells_ttls());
+        let Some(Beats { resources, .. }) = last else { return };
+        resources.retain(|name, (version, ttl)| {
+            let Some(&content) = app.applied.get(name) else { return true };
+            let until = ttl.map(|ttl| now + ttl);
+            let holds =
+                if V::LISTS { accepted.contains(version) } else { version_of(setup, name, content) == *version };
+            if holds {
+                app.renew(name, until);
+                return false;
+            }
+            let waits = |(_, of, verdict): &(_, Version, Option<_>)| verdict.is_none() && *of == *version;
+            let judged = app.judging.as_ref().and_then(|update| update.resource(name.clone()));
+            let unjudged = if V::LISTS {
+                unanswered.iter().any(waits)
+            } else {
+                app.waiting.contains(name) || judged.is_some_and(|resource| resource.version() == version)
+            };
+            if unjudged {
+                app.extend(name, until);
+            }
+            true
+        });
     }
 
     pub fn applies(&self, app: &Application, update: &Update) {

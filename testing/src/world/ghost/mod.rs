@@ -27,6 +27,8 @@ struct Memory {
     /// Responses that the client read and did not answer, in order, with the verdict and the candidates for the version
     /// accepted by then.
     unanswered: VecDeque<(Nonce, Version, Option<Judged>)>,
+    /// Responses that were read while an update of their type was judged.
+    waited: BTreeSet<Nonce>,
     /// The last nonce that the client read.
     read: Option<Nonce>,
     /// The version of the last completely accepted response. Several candidates if the stream broke before the ACK of a
@@ -237,13 +239,13 @@ impl Relabel for Ghost {
             }
             memory.sent.relabel(by);
             memory.beats.iter_mut().for_each(|beats| beats.nonce.relabel(by));
-            memory.faulty = std::mem::take(&mut memory.faulty)
-                .into_iter()
-                .map(|mut nonce| {
+            for nonces in [&mut memory.faulty, &mut memory.waited] {
+                let renamed = std::mem::take(nonces).into_iter().map(|mut nonce| {
                     nonce.relabel(by);
                     nonce
-                })
-                .collect();
+                });
+                *nonces = renamed.collect();
+            }
         }
     }
 }
