@@ -91,7 +91,7 @@ struct Memory {
     /// A response in flight was forgotten, and shares the verdict of the next.
     merged: bool,
     /// Time has passed since the server had nothing left to send.
-    waited: bool,
+    time_passed: bool,
     /// The resources that were unknown at some time since they were absent.
     doubted: BTreeSet<ResourceName>,
     /// Endpoints that must be sent again.
@@ -191,7 +191,7 @@ impl Ghost {
     pub fn time_passes(&mut self, passed: Duration) {
         self.aged |= self.up && !passed.is_zero();
         for memory in &mut self.types {
-            memory.waited |= !passed.is_zero();
+            memory.time_passed |= !passed.is_zero();
             if memory.deferral == Deferral::Waits && !passed.is_zero() {
                 memory.deferral = Deferral::Over;
             }

@@ -177,7 +177,7 @@ impl Ghost {
                 wanted && there.as_ref() != memory.delivered.get(name)
             })
         };
-        if t == listeners && !self.types[t].asked_since && !self.types[t].waited {
+        if t == listeners && !self.types[t].asked_since && !self.types[t].time_passed {
             assert!(!unsent(clusters), "listeners are pushed before clusters");
         }
         // A removal that the client did not ask about; a timeout may end the wait.
@@ -216,7 +216,7 @@ impl Ghost {
             if let Some((name, _)) = self.types[t].unsent(setup, store, t).next() {
                 assert!(due.is_some_and(|due| due < NEVER), "{name} is not sent, and waits without a clock");
             } else {
-                self.types[t].waited &= self.types[t].is_out();
+                self.types[t].time_passed &= self.types[t].is_out();
             }
         }
     }
