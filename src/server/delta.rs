@@ -179,7 +179,7 @@ impl Protocol for Delta {
 
     fn add_heartbeats<S: Source>(of: &mut Subscription, source: &S, draft: &mut Draft) {
         if of.resource_type.has_heartbeats() {
-            of.add_heartbeats(source, draft);
+            of.add_heartbeats(source, false, draft);
         }
     }
 

@@ -34,6 +34,10 @@ pub struct Draft {
     /// The number of leading parts that answer names.
     pub(super) answers: usize,
     pub(super) removed: Vec<ResourceName>,
+    /// The names of heartbeats: if these are rejected, the resources are due with their content.
+    pub(super) beats: Vec<ResourceName>,
+    /// Whether the response has nothing but heartbeats, with or without their content.
+    pub(super) only_beats: bool,
     /// Errors, in the order of the names.
     pub(super) errors: Vec<ResourceError>,
     /// Whether the response is sent even if it is empty.
@@ -120,27 +124,10 @@ impl Draft {
         self.content == Reach::Nowhere && self.removals == Reach::Nowhere
     }
 
-    /// Returns the names of the heartbeats in the draft.
-    pub(super) fn beats(&self) -> Vec<ResourceName> {
-        let name = |part: &Part| match part {
-            Part::Heartbeat(resource) => Some(resource.name().clone()),
-            _ => None,
-        };
-        self.parts.iter().filter_map(name).collect()
-    }
-
-    /// Returns whether the draft has resources alone, and answers no name.
-    pub(super) fn says_nothing_else(&self) -> bool {
-        self.removed.is_empty() && self.errors.is_empty() && self.answered.is_empty()
-    }
-
-    /// Gives heartbeats their content.
-    pub(super) fn give_content(&mut self) {
-        let with_content = |part: &Part| match part {
-            Part::Heartbeat(resource) => Part::One(resource.clone()),
-            other => other.clone(),
-        };
-        self.parts = self.parts.iter().map(with_content).collect();
+    /// Returns whether the draft has heartbeats alone, and answers no name.
+    pub(super) fn has_only_beats(&self) -> bool {
+        let all = self.parts.iter().all(|part| matches!(part, Part::Heartbeat(_))) && !self.parts.is_empty();
+        all && self.removed.is_empty() && self.errors.is_empty() && self.answered.is_empty()
     }
 
     pub(super) fn is_empty(&self) -> bool {

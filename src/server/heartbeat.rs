@@ -7,8 +7,6 @@ use core::time::Duration;
 
 use super::changes;
 use super::draft::Draft;
-use super::exchange::Exchange;
-use super::extent::{Extent, Pages};
 use super::of_type::OfType;
 use super::pending::Pending;
 use super::resource::Resource;
@@ -93,12 +91,11 @@ impl Heartbeat {
         wanted: &Wanted,
         view: &View,
         pending: &Pending,
-        exchange: &Exchange,
     ) -> BTreeSet<ResourceName> {
         let Some(schedule) = self.0.as_ref().filter(|schedule| !schedule.left_out.is_empty()) else {
             return BTreeSet::new();
         };
-        let (_, mut left_out) = alive(of, wanted, view, pending, exchange);
+        let (_, mut left_out) = alive(of, wanted, view, pending);
         left_out.retain(|name| schedule.left_out.contains(name));
         left_out
     }
@@ -112,10 +109,9 @@ impl Heartbeat {
         wanted: &Wanted,
         view: &View,
         pending: &Pending,
-        exchange: &Exchange,
     ) {
         let Some(schedule) = &mut self.0 else { return };
-        let (alive, _) = alive(of, wanted, view, pending, exchange);
+        let (alive, _) = alive(of, wanted, view, pending);
         if alive.iter().any(|resource| schedule.left_out.contains(resource.name())) {
             schedule.due = Some(schedule.due.map_or(now, |due| due.min(now)));
         }
@@ -166,7 +162,6 @@ pub(super) fn alive<S: Source>(
     wanted: &Wanted,
     view: &View,
     pending: &Pending,
-    exchange: &Exchange,
 ) -> (Vec<Resource>, BTreeSet<ResourceName>) {
     let sent = Sent::new(of, wanted, view, pending, |resource| resource.ttl().is_some());
     // No TTL runs of a resource that is new to the client.
@@ -177,15 +172,6 @@ pub(super) fn alive<S: Source>(
     let (mut alive, mut left_out) = (Vec::new(), BTreeSet::new());
     for entry in expiring(of, wanted) {
         let Some(resource) = entry.resource() else { continue };
-        // The client does not have what it rejected: its heartbeat would be rejected too.
-        let had = |extent: &Extent| {
-            extent.has(resource.name(), &entry, |pages: &Pages| {
-                pages.resources(of).any(|paged| paged == *resource.name())
-            })
-        };
-        if exchange.rejection(resource.name(), had).is_some() {
-            continue;
-        }
         if sent.has(&entry, resource) {
             alive.push(resource.clone());
         } else if may_have(resource.name()) {

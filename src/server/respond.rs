@@ -1,6 +1,5 @@
 //! The next response of a stream: which type has its turn, what it waits for, and what it sends.
 
-use alloc::vec::Vec;
 use core::marker::PhantomData;
 
 use super::Server;
@@ -115,6 +114,7 @@ impl<V: Variant> Server<V> {
         let type_url = of.type_url().clone();
         order::refresh_dependents(&mut self.types, &type_url, &draft, source, order.names);
         let version = draft.version(source.version(&type_url), V::NAMES_REMOVALS);
+        draft.only_beats = self.ttl && draft.has_only_beats();
         Some(self.respond(at, now, version, extent, draft))
     }
 
@@ -166,11 +166,14 @@ impl<V: Variant> Server<V> {
     fn beat<S: Source>(&mut self, at: usize, now: Instant, version: Version, source: &S) -> Option<Response<V>> {
         let of = &mut self.types[at];
         let mut draft = Draft::default();
-        of.add_heartbeats(source, &mut draft);
+        // In SotW the version that the client will have accepted by then is not known, and a heartbeat has only that.
+        let with_content = !V::NAMES_REMOVALS && of.exchange.is_out();
+        of.add_heartbeats(source, with_content, &mut draft);
         of.schedule_heartbeats(now, source, true, &draft);
         if !draft.must_send {
             return None;
         }
+        draft.only_beats = true;
         Some(self.respond(at, now, version, Extent::NOTHING, draft))
     }
 
@@ -197,17 +200,13 @@ impl<V: Variant> Server<V> {
         self.sent += 1;
         let of = &mut self.types[at];
         let nonce = nonce::nonce(self.stream, self.sent);
-        let beats = if self.ttl { draft.beats() } else { Vec::new() };
-        let only_beats = !beats.is_empty() && beats.len() == draft.parts.len() && draft.says_nothing_else();
-        let (mut revision, mut until) = (of.view.sent_to().unwrap_or_default(), None);
-        if !only_beats {
-            until = Some(now + self.config.settings().answer_wait);
-        } else if let Some(before) = of.exchange.revision_before() {
-            revision = before;
-            if !V::NAMES_REMOVALS {
-                draft.give_content(); // the version that the client will have accepted by then is not known
-            }
+        let mut revision = of.view.sent_to().unwrap_or_default();
+        let mut until = Some(now + self.config.settings().answer_wait);
+        if draft.only_beats {
+            until = None;
+            revision = of.exchange.revision_before().unwrap_or(revision);
         }
+        let beats = core::mem::take(&mut draft.beats);
         let out = Out {
             nonce: nonce.clone(),
             version: version.clone(),

@@ -10,7 +10,7 @@ use core::time::Duration;
 use super::changes;
 use super::draft::Draft;
 use super::exchange::{Answered, Exchange};
-use super::extent::{Extent, More};
+use super::extent::{Extent, More, Pages};
 use super::heartbeat::{self, Heartbeat};
 use super::of_type::OfType;
 use super::parts::Part;
@@ -265,24 +265,42 @@ impl Subscription {
         !self.view.aliases().is_empty() && changes::has_orphan(self.of(source), &self.wanted, &self.view)
     }
 
-    /// Adds a heartbeat for each resource with a TTL that the client has, except those in the draft.
-    pub(super) fn add_heartbeats<S: Source>(&mut self, source: &S, draft: &mut Draft) {
-        let (alive, left_out) =
-            heartbeat::alive(self.of(source), &self.wanted, &self.view, &self.pending, &self.exchange);
+    /// Adds a heartbeat for each resource with a TTL that the client has, except those in the draft. `with_content`: with
+    /// their content, but for those in rejected responses, which are not sent again.
+    pub(super) fn add_heartbeats<S: Source>(&mut self, source: &S, with_content: bool, draft: &mut Draft) {
+        let (alive, left_out) = heartbeat::alive(self.of(source), &self.wanted, &self.view, &self.pending);
         self.heartbeat.leave_out(left_out);
         if alive.is_empty() {
             return;
         }
-        let sent: BTreeSet<&ResourceName> = draft.resources().map(|resource| resource.name()).collect();
-        let alive: Vec<Resource> = alive.into_iter().filter(|resource| !sent.contains(resource.name())).collect();
-        draft.must_send |= !alive.is_empty();
-        draft.parts.extend(alive.into_iter().map(Part::Heartbeat));
+        let sent: BTreeSet<ResourceName> = draft.resources().map(|resource| resource.name().clone()).collect();
+        for resource in alive.into_iter().filter(|resource| !sent.contains(resource.name())) {
+            let may_have = !self.is_rejected(source, resource.name());
+            if may_have {
+                draft.beats.push(resource.name().clone());
+            }
+            match with_content {
+                true if may_have => draft.parts.push(Part::One(resource)),
+                true => {}
+                false => draft.parts.push(Part::Heartbeat(resource)),
+            }
+        }
+        draft.must_send |= !draft.parts.is_empty();
+    }
+
+    /// Returns whether a resource was in a rejected response, and was not sent again since. The client may have it all the
+    /// same, because it accepted a part of the response.
+    fn is_rejected<S: Source>(&self, source: &S, name: &ResourceName) -> bool {
+        let of = self.of(source);
+        let paged = |pages: &Pages| pages.resources(of).any(|paged| paged == *name);
+        let had = |extent: &Extent| extent.has(name, &of.get(name), paged);
+        self.exchange.rejection(name, had).is_some()
     }
 
     /// Makes heartbeats due for resources that the last ones left out, and that are no longer about to be sent.
     pub(super) fn note_left_out<S: Source>(&mut self, now: Instant, source: &S) {
-        let Self { resource_type, wanted, view, pending, exchange, heartbeat, .. } = self;
-        heartbeat.note_left_out(now, OfType::new(source, resource_type.type_url()), wanted, view, pending, exchange);
+        let Self { resource_type, wanted, view, pending, heartbeat, .. } = self;
+        heartbeat.note_left_out(now, OfType::new(source, resource_type.type_url()), wanted, view, pending);
     }
 
     /// Schedules the next heartbeats. `was_due`: heartbeats were due now.

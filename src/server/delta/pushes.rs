@@ -16,9 +16,9 @@ use crate::revision::Revision;
 /// Adds the changes that the last heartbeats left out, before everything that waits for later portions: the TTLs
 /// continue to run, and a change may be reverted before its turn (S-TTL-04).
 pub(super) fn add_left_out<S: Source>(of: &Subscription, source: &S, draft: &mut Draft) {
-    let Subscription { wanted, view, pending, exchange, heartbeat, .. } = of;
+    let Subscription { wanted, view, pending, heartbeat, .. } = of;
     let of = of.of(source);
-    for name in heartbeat.left_out(of, wanted, view, pending, exchange) {
+    for name in heartbeat.left_out(of, wanted, view, pending) {
         let entry = of.get(&name);
         let Some(resource) = entry.resource().filter(|_| view.is_news(&name, &entry)) else { continue };
         if !wanted.is_among(pending.names(), resource) && !draft.add(of.type_url(), resource) {

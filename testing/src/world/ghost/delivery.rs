@@ -42,7 +42,7 @@ impl Memory {
         // A change that is reverted before it is sent costs no response: the verdict on the earlier one counts.
         let reverted = self.reasons.contains(name);
         let in_flight = self.content_out().any(|out| out.resources.get(name) == Some(&content));
-        let (refused, at_limit) = (self.refused.get(name) == Some(&content), setup.limit.is_some());
+        let (refused, at_limit) = (self.refused.get(name) == Some(&content), setup.limit.is_some() || self.several);
         match status {
             DeliveryStatus::NotSent => {
                 // Claims are compared with the first response.
@@ -50,7 +50,7 @@ impl Memory {
                 assert!(due || at_limit, "{name} was sent, did not change, and counts as not sent");
             }
             DeliveryStatus::Sent => {
-                let may_be = in_flight || self.merged || (reverted && self.is_out());
+                let may_be = in_flight || self.several || (reverted && self.is_out());
                 assert!(may_be, "{name} is not in flight, and counts as sent");
             }
             DeliveryStatus::Acknowledged => {
@@ -59,8 +59,8 @@ impl Memory {
                 assert!(!refused || at_limit, "{name} was rejected, and counts as acknowledged");
             }
             DeliveryStatus::Rejected => {
-                assert!((sent && !in_flight) || self.merged, "{name} is due or in flight, and counts as rejected");
-                let joined = self.rejections > APART || at_limit || self.merged;
+                assert!((sent && !in_flight) || self.several, "{name} is due or in flight, and counts as rejected");
+                let joined = self.rejections > APART || at_limit || self.several;
                 assert!(refused || joined, "{name} was not rejected, and counts as rejected");
             }
             other => panic!("{other:?}"),
@@ -95,7 +95,7 @@ impl Memory {
         match status {
             DeliveryStatus::Acknowledged => {
                 let in_flight = self.outs.iter().any(|out| out.removed.contains(name));
-                let at_limit = setup.limit.is_some() || setup.is_forgetful();
+                let at_limit = setup.limit.is_some() || setup.is_forgetful() || self.several;
                 assert!(!in_flight || at_limit, "the removal of {name} is in flight, and counts as acknowledged");
                 // The removal of an alias stands for that of its target.
                 let by_alias = setup.names.iter().any(is_alias);
@@ -104,7 +104,7 @@ impl Memory {
             }
             DeliveryStatus::Sent => {
                 // SotW: the response to a list that was empty meanwhile may still be answered.
-                assert!(V::LISTS || self.is_out(), "the removal of {name} is not in flight");
+                assert!(V::LISTS || self.is_out() || self.several, "the removal of {name} is not in flight");
             }
             _ => {}
         }

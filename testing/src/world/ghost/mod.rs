@@ -88,8 +88,8 @@ struct Memory {
     /// The resources that were absent or unknown at some time since they were sent last.
     gone: BTreeSet<ResourceName>,
     deferral: Deferral,
-    /// A response in flight was forgotten, and shares the verdict of the next.
-    merged: bool,
+    /// Two responses with content were in flight at once: what is said of the delivery of their resources is not checked.
+    several: bool,
     /// Time has passed since the server had nothing left to send.
     time_passed: bool,
     /// The resources that were unknown at some time since they were absent.
@@ -211,6 +211,12 @@ impl Ghost {
             && !memory.silent.contains_key(name)
             && !memory.rejected.contains_key(name)
             && memory.rejected_whole.is_none()
+    }
+
+    /// Returns whether the client rejected a response with a resource: its content is not sent again before it changes.
+    pub fn is_rejected(&self, t: usize, name: &ResourceName) -> bool {
+        let memory = &self.types[t];
+        memory.rejected.contains_key(name) || memory.rejected_whole.is_some() || memory.several
     }
 
     pub fn check_settled(&self, t: usize) {

@@ -352,7 +352,8 @@ impl Memory {
     /// response.
     fn repeats<V: Both>(&self, setup: &Made, response: &Response) -> bool {
         let lives = |(name, content): &(ResourceName, u8)| {
-            self.delivered.get(name) == Some(content) && setup.told_ttl_of(name, *content).is_some()
+            let same = self.delivered.get(name) == Some(content) && !self.reasons.contains(name);
+            same && setup.told_ttl_of(name, *content).is_some()
         };
         let version = self.content_out().next_back().map(|out| &out.version);
         let beside = version == Some(&response.version)
@@ -380,10 +381,10 @@ impl Memory {
                     .for_each(|(name, content)| _ = next.resources.entry(name).or_insert(content));
                 next.removed.extend(oldest.removed);
                 next.beats.extend(oldest.beats);
-                self.merged = true;
             }
         }
         self.outs.push(out);
+        self.several |= self.content_out().count() > 1;
     }
 
     /// Records the ACK or NACK of a response in flight. A client answers in order; in SotW the version that it accepted
