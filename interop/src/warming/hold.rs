@@ -43,7 +43,7 @@ pub fn play(cast: &mut Cast, delta: bool) -> Result<(), String> {
 }
 
 /// Returns the changes, each with the time before the next, and its effect at Envoy, which no other change has.
-fn changes(cast: &Cast) -> [(&'static str, Duration, Sight, Vec<Op>); 8] {
+fn changes(cast: &Cast) -> [(&'static str, Duration, Sight, Vec<Op>); 9] {
     let (b, [first, second]) = (cast.backends[1], cast.ports);
     let with_cluster = |number| vec![cluster_of(number, 1), endpoints(number, b)];
     [
@@ -52,6 +52,8 @@ fn changes(cast: &Cast) -> [(&'static str, Duration, Sight, Vec<Op>); 8] {
         ("listener", APART, counts_as("new"), vec![counting_as(1, first, "new")]),
         ("endpoints", APART, hosts(1, b), vec![endpoints(1, b)]),
         ("next cluster", CLOSE, hosts(4, b), with_cluster(4)),
+        // This one has to wait for the answer to the one before, and the rest must not wait for long behind it.
+        ("cluster after it", CLOSE, hosts(5, b), with_cluster(5)),
         ("next route", CLOSE, leads_to(4), vec![route(2, 4)]),
         ("next listener", CLOSE, counts_as("newer"), vec![counting_as(2, second, "newer")]),
         ("next endpoints", CLOSE, hosts(2, b), vec![endpoints(2, b)]),
