@@ -86,7 +86,11 @@ const TABLE: &[(ClientBug, &[&str], &[&str])] = &[
         &["c/unsubscribe-said", "c/last-name-answered", "c/nonce-latest", "c/nothing-wanted"],
         &["c/unsubscribe-said", "c/last-name-answered", "c/nothing-wanted"],
     ),
-    (ClientBug::ComesBackSilent, &["c/come-back-held"], &["c/come-back-held"]),
+    (
+        ClientBug::ComesBackSilent,
+        &["c/unsubscribe-said", "c/come-back-held"],
+        &["c/unsubscribe-said", "c/come-back-held"],
+    ),
     (
         ClientBug::TimerForWhatCame,
         &["c/come-back-held", "c/missing-timeout"],

@@ -337,7 +337,10 @@ impl Defect for Seeded {
             Wrong::BeatsWait => {
                 let answered = before.is_empty()
                     || self.last(stream, &response.type_url).is_some_and(|last| self.answered.contains(&last.nonce));
-                answered || response.resources.iter().any(|item| item.body.is_some())
+                // A server may also send the content again to renew a TTL.
+                let is_known =
+                    |item: &Item| before.iter().any(|old| old.name == item.name && old.revision == item.revision);
+                answered || !response.resources.iter().all(|item| item.body.is_none() || is_known(item))
             }
             Wrong::ClustersLast if self.world && response.type_url == resource::type_url("cds") => {
                 self.late.push(response.clone());
