@@ -1,8 +1,9 @@
 """A gRPC client (C-core) that finds its servers by xDS, and two servers. Answers each line of standard input.
 
-backends     the ports of the servers a and b
-rpc TARGET   the name of the server that answers a call to xds:///TARGET
-fail TARGET  a call that the server fails
+backends        the ports of the servers a and b
+rpc TARGET      the name of the server that answers a call to xds:///TARGET
+fail TARGET     a call that the server fails
+connect TARGET  makes the channel look for its servers, without a call
 close TARGET
 """
 
@@ -49,6 +50,9 @@ def answer(words):
         return target
     if target not in channels:
         channels[target] = grpc.insecure_channel("xds:///" + target)
+    if words[0] == "connect":
+        channels[target].subscribe(lambda state: None, try_to_connect=True)
+        return target
     method = FAILS if words[0] == "fail" else METHOD
     return channels[target].unary_unary(method)(b"", timeout=5).decode()
 

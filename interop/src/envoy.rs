@@ -45,9 +45,14 @@ impl Envoy {
 }
 
 impl Envoy {
+    /// Returns a page of the administration interface.
+    pub fn admin(&self, path: &str) -> Result<String, String> {
+        net::get(self.admin, path).map(|(_, page)| page)
+    }
+
     /// Returns a counter.
     pub fn stat(&self, name: &str) -> Result<u64, String> {
-        let (_, stats) = net::get(self.admin, &format!("/stats?filter=^{name}$"))?;
+        let stats = self.admin(&format!("/stats?filter=^{name}$"))?;
         let value = stats.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")?.trim().parse().ok());
         value.ok_or_else(|| format!("no statistics of {name}: {stats}"))
     }
@@ -65,7 +70,7 @@ impl Peer for Envoy {
     fn is_gone(&mut self, service: u32) -> Result<(), String> {
         let answer = self.request(service);
         so(answer.is_err(), || format!("l{service} still answers {answer:?}"))?;
-        let (_, clusters) = net::get(self.admin, "/clusters")?;
+        let clusters = self.admin("/clusters")?;
         let cluster = format!("c{service}::");
         so(!clusters.contains(&cluster), || format!("{cluster} is still there"))
     }

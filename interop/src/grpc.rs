@@ -1,4 +1,4 @@
-//! gRPC's C-core, driven through Python, and the channel of this project's own, driven in the same way.
+//! gRPC's C-core, driven through Python, and other clients of gRPC, driven in the same way.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -69,21 +69,33 @@ impl Drop for Grpc {
     }
 }
 
-/// `grpc_client`, a channel of the tower kind over `xds-machine-grpc`, and C-core's backends.
-pub struct Tower {
-    client: Grpc,
+/// A client that is not C-core, and C-core's backends.
+pub struct Beside {
+    pub client: Grpc,
     pub backends: Grpc,
 }
 
-impl Tower {
-    pub fn start(programs: &Path, python: &Path, root: &Path, dir: &Path, xds: u16) -> Result<Self, String> {
+impl Beside {
+    /// Starts `grpc_client`, a channel of the tower kind over `xds-machine-grpc`.
+    pub fn tower(programs: &Path, python: &Path, root: &Path, dir: &Path, xds: u16) -> Result<Self, String> {
         let client = Command::new(programs.join("grpc_client"));
+        Self::start(client, "grpc_client.err", python, root, dir, xds)
+    }
+
+    /// Starts `grpcjs.js`, with the packages of a folder.
+    pub fn js(packages: &Path, python: &Path, root: &Path, dir: &Path, xds: u16) -> Result<Self, String> {
+        let mut client = Command::new("node");
+        client.arg(root.join("grpcjs.js")).env("NODE_PATH", packages);
+        Self::start(client, "grpcjs.err", python, root, dir, xds)
+    }
+
+    fn start(client: Command, err: &str, python: &Path, root: &Path, dir: &Path, xds: u16) -> Result<Self, String> {
         let backends = Grpc::start(python, root, dir, xds)?;
-        Ok(Self { client: Grpc::run(client, root, &dir.join("grpc_client.err"), xds)?, backends })
+        Ok(Self { client: Grpc::run(client, root, &dir.join(err), xds)?, backends })
     }
 }
 
-impl Peer for Tower {
+impl Peer for Beside {
     fn request(&mut self, service: u32) -> Result<String, String> {
         self.client.request(service)
     }

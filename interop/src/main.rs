@@ -16,6 +16,7 @@ mod process;
 mod rest;
 mod scenarios;
 mod wait;
+mod warming;
 mod xds_client;
 
 use std::fs;
@@ -25,7 +26,7 @@ use std::time::Instant;
 
 use control_plane::ControlPlane;
 use envoy::Envoy;
-use grpc::{Grpc, Tower};
+use grpc::{Beside, Grpc};
 use install::Installed;
 use mesh::{Mesh, Scope, Service};
 use scenarios::Stage;
@@ -147,6 +148,7 @@ fn run(filter: &str) -> Result<Vec<Line>, String> {
         }
     }
     rest::play(&installed, wanted, &mut lines);
+    warming::play(&installed, wanted, &mut lines);
     if wanted("deployment") {
         deployment::play(&installed, &folder(&installed, "deployment")?, filter == "deployment", &mut lines);
     }
@@ -197,7 +199,7 @@ fn with_grpc(installed: &Installed, dir: &Path, dialect: &'static str) -> Result
 fn with_tower(installed: &Installed, dir: &Path, dialect: &'static str) -> Result<Stage, String> {
     let (mesh, control_plane) = for_grpc(installed, dir, dialect)?;
     let Installed { programs, python, sources, .. } = installed;
-    let mut peer = Tower::start(programs, python, sources, dir, control_plane.port())?;
+    let mut peer = Beside::tower(programs, python, sources, dir, control_plane.port())?;
     let backends = peer.backends.backends()?;
     staged(mesh, control_plane, Box::new(peer), backends)
 }

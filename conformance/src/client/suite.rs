@@ -22,6 +22,8 @@ cases! {
     "c/nack-first"
     "c/ack"
     "c/ack-every"
+    "c/reads-on"
+    "c/reads-while-warming"
     "c/nack"
     "c/nack-then-good"
     "c/nack-code"

@@ -123,7 +123,7 @@ impl Runner {
     }
 
     /// Returns a failure, unless the change that it is about never reached the server.
-    fn fails(&mut self, peer: &mut dyn Peer, why: String) -> Result<(), Stop> {
+    pub(super) fn fails(&mut self, peer: &mut dyn Peer, why: String) -> Result<(), Stop> {
         self.see_changes(peer)?;
         // The witness has seen the change. An answer that came meanwhile is late: the case is played once more, alone.
         Err(Stop::Fail(match self.streams.get(&self.current).and_then(|stream| stream.closed.as_ref()) {
@@ -132,14 +132,14 @@ impl Runner {
         }))
     }
 
-    fn bind(&mut self, expected: &Expected, read: Vec<Response>) {
+    pub(super) fn bind(&mut self, expected: &Expected, read: Vec<Response>) {
         if let Some(variable) = &expected.bind {
             self.bound.insert(variable.clone(), read);
         }
     }
 
     /// Returns the expected parts that no response has.
-    fn lacks(&self, expected: &Expected, read: &[Response]) -> Vec<String> {
+    pub(super) fn lacks(&self, expected: &Expected, read: &[Response]) -> Vec<String> {
         let mut lacks = Vec::new();
         let items = || read.iter().flat_map(|response| &response.resources);
         for (name, revision) in &expected.resources {

@@ -1,5 +1,6 @@
 //! Plays a story against a [`Peer`], under the eyes of the referee.
 
+mod beside;
 mod expect;
 mod peer;
 mod send;
@@ -204,6 +205,9 @@ impl Runner {
             Step::AnswerOne { type_name, nack } => return self.answer_one(peer, type_name, *nack),
             Step::Hear => self.hear(peer),
             Step::Must(expected) => return self.must(peer, expected),
+            Step::MustBeside { expected, type_name, name } => {
+                return self.must_beside(peer, expected, type_name, name);
+            }
             Step::Exactly(expected) => return self.exactly(peer, expected),
             Step::MustNot(expected) => return self.must_not(peer, expected),
             Step::Maybe(expected) => return self.maybe(peer, expected),

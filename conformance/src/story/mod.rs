@@ -75,6 +75,16 @@ pub enum Step {
     Hear,
     /// Responses with these parts must come, in any grouping.
     Must(Expected),
+    /// Responses with these parts must come while another resource changes: a response that has that resource is
+    /// answered when the resource has its next content.
+    MustBeside {
+        /// The parts.
+        expected: Expected,
+        /// The type of the resource that changes.
+        type_name: String,
+        /// The name of the resource that changes.
+        name: String,
+    },
     /// A response with exactly these resources must come.
     Exactly(Expected),
     /// No response of the type, or none with these parts, may come.
@@ -278,7 +288,7 @@ impl Story {
             _ => false,
         };
         let mut steps = self.steps.iter().map(|(_, step)| step).skip_while(|step| is_given(step));
-        !steps.any(|step| matches!(step, Step::World { .. }))
+        !steps.any(|step| matches!(step, Step::World { .. } | Step::MustBeside { .. }))
     }
 
     /// Returns whether the story restarts the server, and so ends the streams of all other stories.

@@ -151,7 +151,7 @@ pub(super) fn step(line: &str, variant: Variant) -> Result<Step, String> {
             }
         }
         "hear" => Step::Hear,
-        "S~" => return expected(words).map(Step::Must),
+        "S~" => return must(words),
         "S=" => return expected(words).map(Step::Exactly),
         "S!" => return expected(words).map(Step::MustNot),
         "S?" => return expected(words).map(Step::Maybe),
@@ -262,9 +262,27 @@ fn send(mut words: Words<'_>, variant: Variant) -> Result<Send, String> {
     Ok(send)
 }
 
-/// Reads `T {a@1,b} rm[c] either[d] err[e] wrapped $1`.
+/// Reads the parts that must come, and `beside T a` after them.
+fn must(mut words: Words<'_>) -> Result<Step, String> {
+    let expected = parts(&mut words)?;
+    let step = if words.take_flag("beside") {
+        Step::MustBeside { expected, type_name: type_name(&mut words)?, name: words.take("a name")?.to_owned() }
+    } else {
+        Step::Must(expected)
+    };
+    words.end()?;
+    Ok(step)
+}
+
 fn expected(mut words: Words<'_>) -> Result<Expected, String> {
-    let mut expected = Expected { type_name: type_name(&mut words)?, ..Expected::default() };
+    let expected = parts(&mut words)?;
+    words.end()?;
+    Ok(expected)
+}
+
+/// Reads `T {a@1,b} rm[c] either[d] err[e] wrapped $1`.
+fn parts(words: &mut Words<'_>) -> Result<Expected, String> {
+    let mut expected = Expected { type_name: type_name(words)?, ..Expected::default() };
     let own = |names: Option<Vec<&str>>| names.unwrap_or_default().into_iter().map(str::to_owned).collect::<Vec<_>>();
     if let Some(list) = words.take_list("{", '}') {
         expected.has_list = true;
@@ -280,7 +298,6 @@ fn expected(mut words: Words<'_>) -> Result<Expected, String> {
         expected.forms.extend(words.take_flag(word).then_some(form));
     }
     expected.bind = words.take_if(|word| word.starts_with('$')).map(|word| word[1..].to_owned());
-    words.end()?;
     Ok(expected)
 }
 

@@ -48,6 +48,7 @@ pub(crate) const TABLE: &[(&str, Wrong)] = &[
     ("base/version", Wrong::OneVersion),
     ("base/any-type", Wrong::OtherAnyType),
     ("base/unique-names", Wrong::SaysTwice),
+    ("base/hot-name", Wrong::SendsTheNewestChange),
     ("base/node-first-only", Wrong::NeedsNodeAlways),
     ("base/types-on-ads", Wrong::OneTypeAStream),
     ("base/unknown-type", Wrong::DiesOfUnknownTypes),
@@ -103,15 +104,19 @@ pub(crate) const TABLE: &[(&str, Wrong)] = &[
     ("delta/nack-then-change", Wrong::GivesUpOnNack),
     ("delta/stale-nonce-subscribes", Wrong::DropsStale),
     ("delta/no-nonce-is-no-ack", Wrong::DropsWhileWaiting),
+    ("delta/unanswered-new-names", Wrong::ReadsNamesAfterAck),
     ("delta/reconnect-diff", Wrong::NoNotFound),
     ("delta/reconnect-wildcard", Wrong::ForgetsClaimsOfTheWildcard),
     ("delta/reconnect-current", Wrong::IgnoresClaims),
     ("delta/reconnect-new-name", Wrong::DropsClaims),
     ("ads/no-wait-for-ack", Wrong::WaitsForClusters),
+    ("ads/clusters-unanswered", Wrong::HoldsAllBehindClusters),
+    ("ads/hot-clusters", Wrong::ClustersAlwaysFirst),
     ("ads/make-before-break", Wrong::ClustersLast),
     ("ads/warming", Wrong::NoWarming),
     ("ttl/delta", Wrong::NoBeats),
     ("ttl/sotw-wrapped", Wrong::NeverWraps),
+    ("ttl/beside-unanswered", Wrong::BeatsWait),
     ("alias/subscribe", Wrong::NoAliases),
     ("vhds/missing", Wrong::ServesNothing),
     ("glob/members", Wrong::NoGlobs),
@@ -185,5 +190,5 @@ fn every_file_is_a_case_and_every_case_is_named_by_its_file() {
     for (_, story) in stories() {
         assert!(cases.contains(story.id.strip_prefix("server/").expect("the prefix")), "{}", story.id);
     }
-    assert_eq!(cases.len(), 85);
+    assert_eq!(cases.len(), 90);
 }

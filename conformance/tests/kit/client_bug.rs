@@ -26,6 +26,9 @@ pub(crate) enum ClientBug {
     TimerOfFirstRequestOnly,
     /// the third response of a type on a stream is not read, nor is any later one of the type.
     StopsReading,
+    /// This project's client until its eighth response waited: nothing is read while eight responses of a type wait for
+    /// their answers.
+    FullStopsReading,
     /// an empty name ends the client.
     EmptyNameEnds,
     /// an empty response is rejected.

@@ -91,6 +91,8 @@ pub(crate) const TABLE: &[(&str, Wrong, Wrong)] = &[
     ("c/wildcard-form", Wrong::LegacyForEver, Wrong::LeavesAll),
     ("c/ack", Wrong::AckWithOldVersion, Wrong::AcksNothing),
     ("c/ack-every", Wrong::AnswersTwice, Wrong::AnswersFirstOnly),
+    ("c/reads-on", Wrong::ReadsEight, Wrong::ReadsEight),
+    ("c/reads-while-warming", Wrong::OneRequestAtATime, Wrong::OneRequestAtATime),
     ("c/nack", Wrong::NackHasNewVersion, Wrong::NackWithoutError),
     ("c/nack-first", Wrong::NackHasVersionAtFirst, Wrong::NackHasVersionAtFirst),
     ("c/nack-then-good", Wrong::ErrorStays, Wrong::ErrorStays),
@@ -160,7 +162,7 @@ fn every_case_has_a_seeded_defect_unless_its_level_is_may() {
             assert_eq!(TABLE.iter().any(|(case, ..)| *case == id), story.level != Level::May, "{id}");
         }
     }
-    assert_eq!(CLIENT.len(), 49);
+    assert_eq!(CLIENT.len(), 51);
 }
 
 #[test]

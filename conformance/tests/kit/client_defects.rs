@@ -61,6 +61,8 @@ pub(crate) enum Wrong {
     LastOnDemandOnly,
     NoTtl,
     DropsOnReturn,
+    ReadsEight,
+    OneRequestAtATime,
 }
 
 /// A defect and its memory.
@@ -174,6 +176,10 @@ impl ClientDefect for Seeded {
         let hears = match self.wrong {
             Wrong::AcksNothing => is_barrier(&response.type_url),
             Wrong::AnswersFirstOnly => !before || is_barrier(&response.type_url),
+            Wrong::ReadsEight => {
+                let others = self.heard.iter().filter(|(of, _)| !is_barrier(of));
+                is_barrier(&response.type_url) || others.map(|(_, heard)| heard.len()).all(|count| count < 8)
+            }
             Wrong::IgnoresAnyType => {
                 response.resources.iter_mut().for_each(|item| item.any_type.clone_from(&response.type_url));
                 true
@@ -248,6 +254,10 @@ impl ClientDefect for Seeded {
         let response = self.of(&request).cloned();
         let first = !self.asked.contains_key(&type_url);
         let again = response.is_some() && !self.answered.insert(request.nonce.clone());
+        let nothing_heard = self.heard.get(&type_url).is_none_or(Vec::is_empty);
+        if self.wrong == Wrong::OneRequestAtATime && !first && nothing_heard {
+            return Vec::new();
+        }
         let asked = self.asked.entry(type_url.clone()).or_default();
         let earlier = asked.clone(); // before this request
         asked.extend(request.names.iter().cloned());

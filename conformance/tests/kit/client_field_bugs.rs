@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use xds_conformance::client::run::run;
+use xds_conformance::client::run::{Settings, run};
 use xds_conformance::message::Variant;
 use xds_conformance::referee::Level;
-use xds_conformance::report::Row;
+use xds_conformance::report::{Glob, Row};
 use xds_conformance::run::Verdict;
 
 use crate::client_bug::ClientBug;
@@ -43,6 +43,21 @@ fn no_case_fails_with_a_client_that_has_no_bug() {
     assert!(faults.is_empty(), "{} false alarms:\n{}", faults.len(), faults.join("\n"));
 }
 
+/// A client that answers clusters once their endpoints have come; all other cases would wait for endpoints for ever.
+#[test]
+fn a_client_that_warms_clusters_has_to_read_on_before_it_answers() {
+    for variant in VARIANTS {
+        for (bugs, verdict) in [(&[][..], Verdict::Pass), (&[ClientBug::FullStopsReading], Verdict::Fail)] {
+            let style = ClientStyle { warms: true, ..ClientStyle::default() };
+            let mut client = PlainClient::new(variant, style, bugs);
+            let settings = Settings { filter: Some(Glob::new("c/reads-on")), ..settings(variant) };
+            let rows = run(&mut client, &settings, &mut |_| {}).expect("a client that asks").0;
+            let [row] = &rows[..] else { panic!("{} rows", rows.len()) };
+            assert_eq!(row.verdict, verdict, "{variant:?} {bugs:?}: {}\n  {}", row.why, row.ladder.join("\n  "));
+        }
+    }
+}
+
 /// The bugs, and the cases that fail: of SotW, and of delta.
 const TABLE: &[(ClientBug, &[&str], &[&str])] = &[
     (
@@ -71,7 +86,11 @@ const TABLE: &[(ClientBug, &[&str], &[&str])] = &[
         &["c/unsubscribe-said", "c/last-name-answered", "c/nonce-latest", "c/nothing-wanted"],
         &["c/unsubscribe-said", "c/last-name-answered", "c/nothing-wanted"],
     ),
-    (ClientBug::ComesBackSilent, &["c/come-back-held"], &["c/come-back-held"]),
+    (
+        ClientBug::ComesBackSilent,
+        &["c/unsubscribe-said", "c/come-back-held"],
+        &["c/unsubscribe-said", "c/come-back-held"],
+    ),
     (
         ClientBug::TimerForWhatCame,
         &["c/come-back-held", "c/missing-timeout"],
@@ -83,6 +102,7 @@ const TABLE: &[(ClientBug, &[&str], &[&str])] = &[
         ClientBug::StopsReading,
         &[
             "c/ack-every",
+            "c/reads-on",
             "c/nack",
             "c/nack-then-good",
             "c/error-only-in-nack",
@@ -95,6 +115,7 @@ const TABLE: &[(ClientBug, &[&str], &[&str])] = &[
         ],
         &[
             "c/ack-every",
+            "c/reads-on",
             "c/nack",
             "c/nack-then-good",
             "c/error-only-in-nack",

@@ -15,6 +15,8 @@ pub(crate) struct ClientStyle {
     pub(crate) ends: bool,
     /// Delta: all names are requested again when one is new.
     pub(crate) repeats: bool,
+    /// A response with clusters is answered once endpoints have come, as by a client that warms clusters.
+    pub(crate) warms: bool,
 }
 
 /// Returns all combinations.
@@ -28,6 +30,7 @@ pub(crate) fn client_styles() -> impl Iterator<Item = ClientStyle> {
             partial: bit(3),
             ends: bit(4),
             repeats: bit(5),
+            warms: false,
         }
     })
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use xds_conformance::memory::Defect;
-use xds_conformance::message::{Request, Response};
+use xds_conformance::message::{Item, Request, Response};
 use xds_conformance::resource;
 use xds_conformance::run::{Op, StreamId};
 
@@ -73,6 +73,11 @@ pub(crate) enum Wrong {
     BeatsOnce,
     BeatsWithOtherVersion,
     NamedByItsAlias,
+    HoldsAllBehindClusters,
+    ClustersAlwaysFirst,
+    SendsTheNewestChange,
+    ReadsNamesAfterAck,
+    BeatsWait,
 }
 
 /// A defect and its memory.
@@ -86,6 +91,10 @@ pub(crate) struct Seeded {
     told: BTreeSet<String>,
     late: Vec<Response>,
     first: BTreeMap<StreamId, String>,
+    /// Names that are read with the next answer.
+    deferred: Vec<String>,
+    /// Whether clusters changed while their last response was not answered.
+    clusters_wait: bool,
     /// Whether the last thing that happened was a change of the world.
     world: bool,
     dead: bool,
@@ -103,10 +112,18 @@ impl Seeded {
             told: BTreeSet::new(),
             late: Vec::new(),
             first: BTreeMap::new(),
+            deferred: Vec::new(),
+            clusters_wait: false,
             world: false,
             dead: false,
             again: 0,
         }
+    }
+
+    /// Returns whether the last response with clusters is not answered.
+    fn waits_for_clusters(&self, stream: StreamId) -> bool {
+        let last = self.last(stream, resource::type_url("cds"));
+        last.is_some_and(|last| !self.answered.contains(&last.nonce))
     }
 
     fn last(&self, stream: StreamId, type_url: &str) -> Option<&Response> {
@@ -221,6 +238,14 @@ impl Defect for Seeded {
             }
             Wrong::DropsStale => !stale,
             Wrong::DropsWhileWaiting => !(waits && request.nonce.is_empty()),
+            Wrong::ReadsNamesAfterAck if waits && request.nonce.is_empty() => {
+                self.deferred.append(&mut request.names);
+                false
+            }
+            Wrong::ReadsNamesAfterAck if current => {
+                request.names.append(&mut self.deferred);
+                true
+            }
             Wrong::IgnoresClaims => {
                 request.initial.clear();
                 true
@@ -290,9 +315,32 @@ impl Defect for Seeded {
                 !response.resources.is_empty() || !response.removed.is_empty()
             }
             Wrong::WaitsForClusters => {
-                let clusters = self.last(stream, resource::type_url("cds")).map(|last| last.nonce.clone());
-                let waits = clusters.is_some_and(|nonce| !self.answered.contains(&nonce));
-                !(waits && response.type_url == resource::type_url("eds"))
+                !(self.waits_for_clusters(stream) && response.type_url == resource::type_url("eds"))
+            }
+            Wrong::HoldsAllBehindClusters => {
+                let is_cluster = response.type_url == resource::type_url("cds");
+                is_cluster || !(self.clusters_wait && self.waits_for_clusters(stream))
+            }
+            Wrong::ClustersAlwaysFirst
+                if response.type_url != resource::type_url("cds") && self.waits_for_clusters(stream) =>
+            {
+                self.late.push(response.clone());
+                return false;
+            }
+            Wrong::SendsTheNewestChange => {
+                let known = |item: &Item| before.iter().any(|old| old.name == item.name);
+                let newest = response.resources.iter().filter_map(|item| item.revision).max();
+                let all_known = response.resources.iter().all(known);
+                response.resources.retain(|item| !all_known || item.revision == newest);
+                true
+            }
+            Wrong::BeatsWait => {
+                let answered = before.is_empty()
+                    || self.last(stream, &response.type_url).is_some_and(|last| self.answered.contains(&last.nonce));
+                // A server may also send the content again to renew a TTL.
+                let is_known =
+                    |item: &Item| before.iter().any(|old| old.name == item.name && old.revision == item.revision);
+                answered || !response.resources.iter().all(|item| item.body.is_none() || is_known(item))
             }
             Wrong::ClustersLast if self.world && response.type_url == resource::type_url("cds") => {
                 self.late.push(response.clone());
@@ -300,10 +348,8 @@ impl Defect for Seeded {
             }
             Wrong::NoWarming => !response.resources.iter().all(|item| before.contains(item)),
             Wrong::WildcardIsASnapshot => {
-                let known = |name: &String| {
-                    self.asked.contains(name)
-                        || before.iter().any(|item: &xds_conformance::message::Item| item.name == *name)
-                };
+                let known =
+                    |name: &String| self.asked.contains(name) || before.iter().any(|item: &Item| item.name == *name);
                 let is_new = response.resources.iter().all(|item| !known(&item.name));
                 !(self.world && is_new && response.removed.is_empty())
             }
@@ -336,7 +382,10 @@ impl Defect for Seeded {
     }
 
     fn more(&mut self, stream: StreamId, request: Option<&Request>, sent: &[Response]) -> Vec<Response> {
-        let late: Vec<Response> = std::mem::take(&mut self.late);
+        let is_cluster = |response: &Response| response.type_url == resource::type_url("cds");
+        let keeps = self.wrong == Wrong::ClustersAlwaysFirst
+            && (self.waits_for_clusters(stream) || sent.iter().any(is_cluster));
+        let late: Vec<Response> = if keeps { Vec::new() } else { std::mem::take(&mut self.late) };
         if !late.is_empty() {
             return late;
         }
@@ -371,6 +420,11 @@ impl Defect for Seeded {
         match (self.wrong, op) {
             (Wrong::NeverRemoves, Op::Delete { .. }) => false,
             (Wrong::ForgetsTheMissing, Op::Put(put)) => !(put.revision == 1 && self.asked.contains(&put.name)),
+            (Wrong::HoldsAllBehindClusters, Op::Put(put)) if put.type_url == resource::type_url("cds") => {
+                let streams: Vec<StreamId> = self.first.keys().copied().collect();
+                self.clusters_wait = streams.into_iter().any(|stream| self.waits_for_clusters(stream));
+                true
+            }
             (Wrong::DropsChanges, Op::Put(put)) => put.revision <= 20,
             (Wrong::LosesRemovalsBeforeAck, Op::Delete { .. }) => {
                 self.sent.values().flatten().all(|response| self.answered.contains(&response.nonce))

@@ -32,7 +32,10 @@ const SERVERS: &[(Bug, Found)] = &[
         ),
     ),
     (Bug::OldContentNotSent, (&["base/push", "sotw/nack-then-change"], &["base/push"], &["not-sent"])),
-    (Bug::ChangeLostBeforeAck, (&[], &["delta/remove-before-ack", "ads/no-wait-for-ack"], &["not-sent"])),
+    (
+        Bug::ChangeLostBeforeAck,
+        (&[], &["base/hot-name", "delta/remove-before-ack", "ads/no-wait-for-ack"], &["not-sent"]),
+    ),
     (Bug::ResumeSkipsNew, (&[], &["delta/reconnect-wildcard"], &[])),
     (Bug::ResumeSkipsChanged, (&[], &["delta/reconnect-wildcard"], &[])),
     (

@@ -65,6 +65,8 @@ pub(crate) struct PlainClient {
     node_sent: bool,
     /// Whether nothing is read any more.
     deaf: bool,
+    /// Responses with clusters that wait for endpoints.
+    warming: Vec<Response>,
     error: Option<(i32, String)>,
     late: Vec<Request>,
     /// The type of a name that was unsubscribed from, for which no request was sent yet.
@@ -86,6 +88,7 @@ impl PlainClient {
             delay: DELAY,
             node_sent: false,
             deaf: false,
+            warming: Vec::new(),
             error: None,
             late: Vec::new(),
             unsaid: None,
@@ -117,6 +120,7 @@ impl PlainClient {
         self.stream = Some(self.opened);
         self.node_sent &= self.has(ClientBug::NodeOnce);
         self.deaf = false;
+        self.warming.clear();
         let (stream, variant, type_url) = (self.opened, self.variant, None);
         self.events.push_back(Event::Opened { stream, variant, type_url });
         let types: Vec<String> = self.types.keys().cloned().collect();
@@ -303,6 +307,21 @@ impl PlainClient {
         }
         let empty = response.resources.is_empty() && response.removed.is_empty();
         (empty && self.has(ClientBug::EmptyRejected)).then_some("nothing in it")
+    }
+
+    /// Reads a response, at once or when endpoints come.
+    fn take(&mut self, response: Response) {
+        if self.has(ClientBug::FullStopsReading) && self.warming.len() == 8 {
+            return;
+        }
+        if self.style.warms && response.type_url == resource::type_url("cds") {
+            return self.warming.push(response);
+        }
+        let endpoints = response.type_url == resource::type_url("eds");
+        self.read(&response);
+        if endpoints {
+            std::mem::take(&mut self.warming).iter().for_each(|response| self.read(response));
+        }
     }
 
     fn read(&mut self, response: &Response) {
@@ -597,7 +616,7 @@ impl ClientPeer for PlainClient {
         }
         self.delay = DELAY;
         match Response::decode(self.variant, message.to_vec().into(), resource::revision) {
-            Ok(response) => self.read(&response),
+            Ok(response) => self.take(response),
             Err(error) => {
                 self.events.push_back(Event::Closed(stream, error.to_string()));
                 self.close();
