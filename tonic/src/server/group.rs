@@ -40,14 +40,18 @@ pub fn next_epoch() -> u64 {
 }
 
 impl Group {
-    /// Creates a group with an empty cache whose types are not known yet: until a type is loaded
-    /// ([`replace`](Self::replace), [`Cache::set_known`]), clients receive nothing of it, not even that it is empty.
+    /// Creates a group with an empty cache whose types are not known yet: until the first change of a type, clients
+    /// receive nothing of it, not even that it is empty.
+    ///
+    /// Load each type in one step, by [`replace`](Self::replace), or by one [`update`](Self::update) that inserts all its
+    /// resources: from the first change on, every other name of the type counts as absent. A control plane that
+    /// restarts and inserts its resources in several updates makes its clients drop those that come later.
     pub fn new(name: &str) -> Self {
         Self::with_store(name, Shared::new(Cache::unknown(next_epoch())))
     }
 
     /// Changes the resources. All streams of the group see all effects of `change` at once, and each client receives
-    /// those that concern it.
+    /// those that concern it. The first change of a type says that there is nothing else of it: see [`new`](Self::new).
     pub fn update<T>(&self, change: impl FnOnce(&mut Cache) -> T) -> (T, Push) {
         let (result, revision) = self.store().publish(|cache| (change(cache), cache.revision()));
         (result, Push::new(self.clone(), revision))
