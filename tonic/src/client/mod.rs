@@ -93,7 +93,11 @@ impl XdsClient {
         Ok(Updates::new(reports, owner, self.commands.clone()))
     }
 
-    /// Returns a receiver of the states of all servers, which also notifies of changes.
+    /// Returns a receiver of the states of all servers, which also notifies of changes. The list is empty once the client
+    /// is closed.
+    ///
+    /// Clone what you look at (`client.states().borrow().clone()`): the client's task can't publish a state while a
+    /// borrow is held, so that a borrow across an `.await`, even in the same statement, can stop the client for ever.
     pub fn states(&self) -> tokio_watch::Receiver<Vec<ServerState>> {
         self.states.clone()
     }

@@ -35,6 +35,8 @@ impl Updates {
 
     /// Subscribes to resources of a type, in one request. [`WILDCARD`](xds_machine::WILDCARD) stands for all.
     ///
+    /// Cancel safety: a call that was polled and then dropped takes effect; only its result is lost.
+    ///
     /// # Errors
     ///
     /// If a name can't be subscribed to, the type is in use elsewhere or has no service of its own, or the client is
@@ -56,7 +58,11 @@ impl Updates {
         self.send(Command::Unsubscribe { owner: self.owner, type_url: type_url.into(), names });
     }
 
-    /// Answers an update. The response is acknowledged, or rejected if the verdict has rejections.
+    /// Answers an update. The response is acknowledged, or rejected if the verdict has rejections. An update that is
+    /// dropped without a verdict stalls its type: nothing more of the type arrives, and the server says that the client
+    /// is behind.
+    ///
+    /// Cancel safety: a call that was polled and then dropped takes effect; only its result is lost.
     ///
     /// # Errors
     ///
@@ -69,6 +75,8 @@ impl Updates {
     }
 
     /// Waits for the next report. Returns `None` once the client is closed.
+    ///
+    /// Cancel safety: no report is lost if the call is dropped.
     pub async fn next(&mut self) -> Option<Report> {
         self.reports.recv().await
     }

@@ -118,6 +118,8 @@ impl<R: XdsResource> Watch<R> {
     }
 
     /// Waits for the next news. Returns `None` once the client is closed.
+    ///
+    /// Cancel safety: no event is lost if the call is dropped.
     pub async fn next(&mut self) -> Option<Event<Arc<R>>> {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }

@@ -1,16 +1,16 @@
 //! Groups of nodes: the resources that some clients see, and the streams of these clients.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use slab::Slab;
 use xds_machine::TypeUrl;
 use xds_machine::server::{Cache, Resource, Revision, Source};
 use xds_machine_driver::server::{Shared, Store, Wakers};
 
 use super::stream::lock;
-use super::{Push, StreamInfo};
+use super::{Push, ResourceDelivery, StreamInfo};
 
 /// A group of nodes, which see the same resources. Cheap to clone: a handle.
 ///
@@ -20,9 +20,17 @@ pub struct Group<S: Store = Shared>(Arc<Inner<S>>);
 struct Inner<S> {
     name: Arc<str>,
     store: S,
-    streams: Mutex<Slab<StreamInfo>>,
+    streams: Mutex<Streams>,
     /// Tasks that wait for the verdicts of the streams.
     verdicts: Wakers,
+}
+
+/// The open streams of a group, by the order in which they joined it.
+#[derive(Default)]
+struct Streams {
+    open: BTreeMap<u64, StreamInfo>,
+    /// The number of streams that ever joined.
+    joined: u64,
 }
 
 /// Returns an epoch that no other call in this process returns: for a [`Source`] that serves a group.
@@ -32,14 +40,18 @@ pub fn next_epoch() -> u64 {
 }
 
 impl Group {
-    /// Creates a group with an empty cache whose types are not known yet: until a type is loaded
-    /// ([`replace`](Self::replace), [`Cache::set_known`]), clients receive nothing of it, not even that it is empty.
+    /// Creates a group with an empty cache whose types are not known yet: until the first change of a type, clients
+    /// receive nothing of it, not even that it is empty.
+    ///
+    /// Load each type in one step, by [`replace`](Self::replace), or by one [`update`](Self::update) that inserts all its
+    /// resources: from the first change on, every other name of the type counts as absent. A control plane that
+    /// restarts and inserts its resources in several updates makes its clients drop those that come later.
     pub fn new(name: &str) -> Self {
         Self::with_store(name, Shared::new(Cache::unknown(next_epoch())))
     }
 
     /// Changes the resources. All streams of the group see all effects of `change` at once, and each client receives
-    /// those that concern it.
+    /// those that concern it. The first change of a type says that there is nothing else of it: see [`new`](Self::new).
     pub fn update<T>(&self, change: impl FnOnce(&mut Cache) -> T) -> (T, Push) {
         let (result, revision) = self.store().publish(|cache| (change(cache), cache.revision()));
         (result, Push::new(self.clone(), revision))
@@ -73,9 +85,28 @@ impl<S: Store> Group<S> {
         Push::new(self.clone(), self.store().with(Source::revision))
     }
 
-    /// Returns the open streams of the group.
+    /// Returns the open streams of the group, in the order in which they joined it.
     pub fn streams(&self) -> Vec<StreamInfo> {
-        lock(&self.0.streams).iter().map(|(_, stream)| stream.clone()).collect()
+        self.streams_since(&mut 0)
+    }
+
+    /// Returns what was sent on a stream of this group, resource by resource, and what its client has said of it: for
+    /// each resource of the type that the client subscribes to, in the order of their names. The cost is linear in
+    /// these. Empty if the stream is not of a group with this name, or the type was not requested.
+    ///
+    /// The store is read during the call: a change of the store ([`update`](Self::update)) must not make it.
+    pub fn deliveries(&self, stream: &StreamInfo, type_url: &TypeUrl) -> Vec<ResourceDelivery> {
+        if stream.group() != Some(self.name()) {
+            return Vec::new();
+        }
+        self.store().with(|source| stream.deliveries(type_url, source))
+    }
+
+    /// Returns the open streams that have joined after `joined` streams, and sets that number.
+    pub(super) fn streams_since(&self, joined: &mut u64) -> Vec<StreamInfo> {
+        let streams = lock(&self.0.streams);
+        let since = std::mem::replace(joined, streams.joined);
+        streams.open.range(since..).map(|(_, stream)| stream.clone()).collect()
     }
 
     pub(super) fn verdicts(&self) -> &Wakers {
@@ -83,13 +114,17 @@ impl<S: Store> Group<S> {
     }
 
     /// Adds a stream, and returns its place.
-    pub(super) fn join(&self, stream: &StreamInfo) -> usize {
+    pub(super) fn join(&self, stream: &StreamInfo) -> u64 {
         stream.set_group(&self.0.name);
-        lock(&self.0.streams).insert(stream.clone())
+        let mut streams = lock(&self.0.streams);
+        let place = streams.joined;
+        streams.joined += 1;
+        streams.open.insert(place, stream.clone());
+        place
     }
 
-    pub(super) fn leave(&self, place: usize) {
-        let left = lock(&self.0.streams).try_remove(place);
+    pub(super) fn leave(&self, place: u64) {
+        let left = lock(&self.0.streams).open.remove(&place);
         self.verdicts().wake_all();
         drop(left);
     }

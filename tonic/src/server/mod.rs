@@ -25,6 +25,7 @@ mod requests;
 mod service;
 mod session;
 mod stream;
+mod verdicts;
 
 pub use connection::{Connection, Incoming};
 pub use control_plane::{Builder, ControlPlane, Limits};
@@ -33,5 +34,6 @@ pub use load::{LoadReports, LoadStream};
 pub use observer::{Observer, Sent};
 pub use push::{Outcome, Push, Rejection};
 pub use service::XdsService;
-pub use stream::{Rejected, StreamInfo, TypeInfo};
+pub use stream::{StreamInfo, TypeInfo};
+pub use verdicts::{Rejected, RejectedResource, ResourceDelivery};
 pub use xds_machine_driver::server::{Shared, Store, Wakers};

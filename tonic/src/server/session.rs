@@ -21,7 +21,7 @@ pub(super) struct Session<S: Store> {
     /// The call, until the stream is assigned.
     call: Option<Box<Request<()>>>,
     /// The group, and the place of the stream in it.
-    group: Option<(Group<S>, usize)>,
+    group: Option<(Group<S>, u64)>,
     ending: Waiter,
     /// The status of a node that was refused, with its details.
     refusal: Option<Box<tonic::Status>>,
@@ -98,7 +98,11 @@ impl<V: Variant, S: Store> Handler<V> for Session<S> {
     fn handle_action(&mut self, action: &Action) {
         match action {
             Action::Node(node) => self.stream.set_node(node),
-            _ => self.stream.note_action(action),
+            _ => {
+                if let (Some(type_url), Some((group, _))) = (self.stream.note_verdict(action), &self.group) {
+                    group.store().with(|source| self.stream.renew(type_url, source));
+                }
+            }
         }
         if let Some(observer) = self.observer() {
             observer.action(&self.stream, action);

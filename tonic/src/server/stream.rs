@@ -12,6 +12,8 @@ use xds_machine::server::{Action, Response, Revision, Server, Source, StreamId, 
 use xds_machine::service::Method;
 use xds_machine::{Delta, Interest, Sotw, Status, TypeUrl, Version};
 
+use super::verdicts::{Rejected, ResourceDelivery, Verdicts};
+
 /// A stream that a [`ControlPlane`](super::ControlPlane) serves: a handle that shows its current state. Cheap to
 /// clone. A handle of a stream that has closed shows its last state.
 #[derive(Clone)]
@@ -32,26 +34,6 @@ struct Entry {
     is_closed: AtomicBool,
 }
 
-/// The last responses of one type, by verdict.
-struct Verdicts {
-    type_url: TypeUrl,
-    sent: Version,
-    accepted: Option<Version>,
-    rejected: Option<Box<Rejected>>,
-}
-
-/// A response that a client rejected.
-#[derive(Clone, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub struct Rejected {
-    /// The version of the response.
-    pub version: Version,
-    /// The revision of the source up to which the response served the client.
-    pub revision: Revision,
-    /// The client's reason.
-    pub error: Status,
-}
-
 /// The state of one type of a stream, for a debug page.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
@@ -66,7 +48,8 @@ pub struct TypeInfo {
     pub sent: Option<Version>,
     /// The version of the last response that the client accepted.
     pub accepted: Option<Version>,
-    /// The last rejection, unless a later response was accepted.
+    /// The last rejection, until the client has accepted a later response and none of its rejections
+    /// [stands](Rejected::standing).
     pub rejected: Option<Rejected>,
 }
 
@@ -100,8 +83,15 @@ where
     }
 }
 
+/// The machine of a stream, as the variant that it has.
+type Variants<'a> = (Option<&'a Mutex<Server<Sotw>>>, Option<&'a Mutex<Server<Delta>>>);
+
 pub(super) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn deliveries<V: Variant, S: Source>(server: &Server<V>, type_url: &TypeUrl, source: &S) -> Vec<ResourceDelivery> {
+    server.deliveries(type_url, source).iter().map(ResourceDelivery::new).collect()
 }
 
 impl StreamInfo {
@@ -174,12 +164,17 @@ impl StreamInfo {
     /// Returns what was sent on the stream, with its status (CSDS). The source is locked before the machine, because a
     /// change of the source may look at the machines.
     pub(super) fn view<S: Source>(&self, source: &S, contents: bool) -> Vec<Item> {
-        let machine = self.0.machine.as_any();
-        match (machine.downcast_ref::<Mutex<Server<Sotw>>>(), machine.downcast_ref::<Mutex<Server<Delta>>>()) {
+        match self.machine() {
             (Some(server), _) => csds::view(&lock(server), source, contents),
             (None, Some(server)) => csds::view(&lock(server), source, contents),
             (None, None) => Vec::new(),
         }
+    }
+
+    /// Returns the machine, in its variant.
+    fn machine(&self) -> Variants<'_> {
+        let machine = self.0.machine.as_any();
+        (machine.downcast_ref(), machine.downcast_ref())
     }
 
     pub(super) fn set_node(&self, node: &Arc<Node>) {
@@ -191,39 +186,55 @@ impl StreamInfo {
     }
 
     pub(super) fn note_sent<V: Variant>(&self, response: &Response<V>) {
-        let (mut types, sent) = (lock(&self.0.types), response.version().clone());
-        match types.iter_mut().find(|of| of.type_url == *response.type_url()) {
-            Some(of) => of.sent = sent,
-            None => {
-                let type_url = response.type_url().clone();
-                types.reserve_exact(1); // few types, many streams
-                types.push(Verdicts { type_url, sent, accepted: None, rejected: None });
-            }
-        }
-    }
-
-    pub(super) fn note_action(&self, action: &Action) {
-        let (Action::Ack { type_url, .. } | Action::Nack { type_url, .. }) = action else { return };
         let mut types = lock(&self.0.types);
-        let Some(of) = types.iter_mut().find(|of| of.type_url == *type_url) else { return };
-        match action {
-            Action::Ack { version, .. } => {
-                of.accepted = Some(version.clone());
-                of.rejected = None;
+        match types.iter_mut().find(|of| of.type_url == *response.type_url()) {
+            Some(of) => of.note_sent(response),
+            None => {
+                types.reserve_exact(1); // few types, many streams
+                types.push(Verdicts::new(response));
             }
-            Action::Nack { version, revision, error, .. } => {
-                let (version, error) = (version.clone(), error.clone());
-                of.rejected = Some(Box::new(Rejected { version, revision: *revision, error }));
-            }
-            _ => {}
         }
     }
 
-    /// Returns the rejections of responses that had all changes up to a revision.
-    pub(super) fn rejections(&self, since: Revision) -> Vec<(TypeUrl, Rejected)> {
+    /// Notes an ACK or a NACK. Returns its type if rejections may stand, which have to be [renewed](Self::renew).
+    pub(super) fn note_verdict<'a>(&self, action: &'a Action) -> Option<&'a TypeUrl> {
+        let (Action::Ack { type_url, .. } | Action::Nack { type_url, .. }) = action else { return None };
+        let mut types = lock(&self.0.types);
+        let of = types.iter_mut().find(|of| of.type_url == *type_url)?;
+        match action {
+            Action::Ack { version, .. } => of.note_ack(version).then_some(type_url),
+            Action::Nack { version, revision, error, .. } => {
+                of.note_nack(version, *revision, error);
+                Some(type_url)
+            }
+            _ => None,
+        }
+    }
+
+    /// Drops the rejections of a type that do not stand any more. The source is locked before the machine, as in
+    /// [`view`](Self::view).
+    pub(super) fn renew<S: Source>(&self, type_url: &TypeUrl, source: &S) {
+        let renew = |of: &mut Verdicts| match self.machine() {
+            (Some(server), _) => of.renew(&lock(server), source),
+            (None, Some(server)) => of.renew(&lock(server), source),
+            (None, None) => {}
+        };
+        lock(&self.0.types).iter_mut().filter(|of| of.type_url == *type_url).for_each(renew);
+    }
+
+    /// Returns what was sent of a type, resource by resource.
+    pub(super) fn deliveries<S: Source>(&self, type_url: &TypeUrl, source: &S) -> Vec<ResourceDelivery> {
+        match self.machine() {
+            (Some(server), _) => deliveries(&lock(server), type_url, source),
+            (None, Some(server)) => deliveries(&lock(server), type_url, source),
+            (None, None) => Vec::new(),
+        }
+    }
+
+    /// Returns the rejections of what the client was sent up to a revision, one for each type.
+    pub(super) fn rejections(&self, upto: Revision) -> Vec<(TypeUrl, Rejected)> {
         let types = lock(&self.0.types);
-        let rejected = types.iter().filter_map(|of| Some((of.type_url.clone(), of.rejected.as_deref()?.clone())));
-        rejected.filter(|(_, rejected)| rejected.revision >= since).collect()
+        types.iter().filter_map(|of| Some((of.type_url.clone(), of.rejection(upto)?.clone()))).collect()
     }
 
     pub(super) fn settle(&self, revision: Revision) {

@@ -217,6 +217,7 @@ async fn a_push_reports_which_streams_accepted_rejected_closed_or_are_behind() {
         peers[peer].ack(&response).await;
     }
     drop(peers.remove(2)); // the slow one
+    notes.wait(" closed ", 2).await;
     let outcome = push.acked(Duration::from_secs(30)).await;
     assert_eq!(
         (ids(&outcome.accepted), outcome.is_accepted()),
