@@ -177,8 +177,7 @@ fn a_malformed_file_keeps_its_served_resources() {
     dir.put("a.json", "{\n \"resources\": 1}");
     let news = reader.look();
     reader.serves(&[("c1", 1)]);
-    let error = "invalid type: integer `1`, expected a list at line 2 column 15 \
-                 (what it held before is still served)";
+    let error = "resources: Any is an object, not a number (what it held before is still served)";
     assert_eq!(news.complaints, [dir.line("a.json", error)]);
     assert!(news.complete.contains(&None), "what it held is known");
     assert!(reader.look().complaints.is_empty(), "said once");
