@@ -195,7 +195,7 @@ fn a_file_that_was_never_valid_leaves_the_resources_incomplete() {
     dir.write("b.json", &[("c1", 1)]);
     let (mut reader, news) = Reader::open(&dir);
     reader.serves(&[("c1", 1)]);
-    let error = "the file is empty (nothing of it is served, and types of which no file was read stay unanswered)";
+    let error = "the file is empty (until it can be read, nothing is said to be removed, and no first answer is given)";
     assert_eq!(news.complaints, [dir.line("a.yaml", error)]);
     assert!(!news.complete.contains(&None));
     dir.put("a.yaml", "resources: []");

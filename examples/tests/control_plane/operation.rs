@@ -208,7 +208,8 @@ async fn the_program_is_ready_once_all_files_were_read_and_stays_ready_without_t
     let control_plane = ControlPlane::start_with(&dir, &["--metrics", &address]);
     let (status, body) = page(&address, "/readyz");
     assert_eq!(status, "HTTP/1.1 503 Service Unavailable");
-    assert_eq!(body, format!("not all of {} could be read yet\n", dir.0.display()));
+    let dir_name = dir.0.display();
+    assert_eq!(body, format!("not all of {dir_name} could be read yet: {dir_name}/broken.json for all nodes\n"));
     dir.put("broken.json", clusters(&[("c1", 1)]));
     control_plane.news(1);
     until_metric(&address, &format!("xds_resources{{type=\"{}\"}} 1", type_url::CLUSTER));

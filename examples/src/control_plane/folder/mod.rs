@@ -208,7 +208,7 @@ impl Folder {
                     let kept = old.and_then(|old| old.content);
                     let meaning = match kept {
                         Some(_) => "what it held before is still served",
-                        None => "nothing of it is served, and types of which no file was read stay unanswered",
+                        None => "until it can be read, nothing is said to be removed, and no first answer is given",
                     };
                     news.complaints.push(format!("{}: {} ({meaning})", path.display(), one_line(&error)));
                     kept
@@ -280,10 +280,13 @@ impl Folder {
 
     /// Notes which views are complete: each of their files could be read, now or earlier.
     fn complete(&self, news: &mut News) {
-        let incomplete: BTreeSet<&Group> =
-            self.files.iter().filter(|(_, file)| file.content.is_none()).map(|(file, _)| &file.group).collect();
-        let groups = self.scopes.keys().filter(|_| !incomplete.contains(&None));
-        news.complete = groups.filter(|group| !incomplete.contains(*group)).cloned().collect();
+        news.unread = BTreeMap::new();
+        for (file, _) in self.files.iter().filter(|(_, file)| file.content.is_none()) {
+            let unread = news.unread.entry(file.group.clone()).or_default();
+            unread.push(file.path(&self.root).display().to_string());
+        }
+        let groups = self.scopes.keys().filter(|_| !news.unread.contains_key(&None));
+        news.complete = groups.filter(|group| !news.unread.contains_key(*group)).cloned().collect();
     }
 }
 
