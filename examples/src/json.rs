@@ -4,13 +4,13 @@
 //! Unknown fields are ignored, because a newer peer may have more. The input is one value, with nothing after it.
 
 use bytes::Bytes;
-use prost_reflect::{DynamicMessage, MessageDescriptor, SerializeOptions};
-use xds_machine::message::sotw;
+use prost_reflect::{DynamicMessage, MessageDescriptor, SerializeOptions, Value};
+use xds_machine::message::{Any, sotw};
 use xds_machine::server::Response;
 use xds_machine::{Sotw, proto};
 
-use crate::canonical;
 use crate::reader::{self, DESCRIPTORS, Rules, Tree, any_name};
+use crate::{canonical, discovery_file};
 
 /// A poll, and a resource of an etcd: a field that is there twice is an error (R-REST-50).
 const POLL: Rules = Rules { ignore_unknown: true, refuse_twice: true };
@@ -93,15 +93,49 @@ pub fn read_text_response(text: &[u8]) -> Result<sotw::Response, String> {
     decode_response(&message)
 }
 
-/// Writes a response.
+/// A response in JSON.
+#[derive(Debug, Default)]
+pub struct Written {
+    pub json: Vec<u8>,
+    /// A line for each resource that is not in it, because it has no JSON form.
+    pub left_out: Vec<String>,
+}
+
+/// Writes a response, without the resources that have no JSON form: those that hold a message of a type that is not
+/// described.
 ///
 /// # Errors
 ///
-/// One line that says what can't be written: a message of a type that is not described, for example.
-pub fn write_response(response: &Response<Sotw>) -> Result<Vec<u8>, String> {
+/// One line that says what can't be written.
+pub fn write_response(response: &Response<Sotw>) -> Result<Written, String> {
     let mut bytes = Vec::with_capacity(response.encoded_len());
     response.encode(&mut bytes);
-    write(RESPONSE, bytes.into())
+    let bytes = Bytes::from(bytes);
+    if let Ok(json) = write(RESPONSE, bytes.clone()) {
+        return Ok(Written { json, left_out: Vec::new() });
+    }
+    let mut message = DynamicMessage::decode(descriptor(RESPONSE)?, bytes).map_err(|error| error.to_string())?;
+    let mut left_out = Vec::new();
+    let resources = message.get_field_by_name_mut("resources").and_then(|resources| resources.as_list_mut());
+    resources.into_iter().for_each(|resources| {
+        resources.retain(|resource| match resource.as_message().map(serialize) {
+            Some(Err(error)) => {
+                left_out.push(format!("{}: {error}", shown(resource)));
+                false
+            }
+            _ => true,
+        });
+    });
+    Ok(Written { json: serialize(&message)?, left_out })
+}
+
+/// Returns the type and the name of a resource, for people.
+fn shown(resource: &Value) -> String {
+    let field = |number| resource.as_message()?.get_field_by_number(number).map(|value| value.into_owned());
+    let type_url = field(1).and_then(|value| Some(value.as_str()?.to_owned())).unwrap_or_default();
+    let value = field(2).and_then(|value| value.as_bytes().cloned()).unwrap_or_default();
+    let name = discovery_file::name_of(&Any { type_url: type_url.as_str().into(), value });
+    format!("{type_url} {:?}", name.as_ref().map_or("", xds_machine::ResourceName::as_str))
 }
 
 /// Writes a request.
@@ -123,6 +157,10 @@ fn decode_response(message: &DynamicMessage) -> Result<sotw::Response, String> {
 
 fn write(name: &str, bytes: Bytes) -> Result<Vec<u8>, String> {
     let message = DynamicMessage::decode(descriptor(name)?, bytes).map_err(|error| error.to_string())?;
+    serialize(&message)
+}
+
+fn serialize(message: &DynamicMessage) -> Result<Vec<u8>, String> {
     let mut json = serde_json::Serializer::new(Vec::new());
     message.serialize_with_options(&mut json, &SerializeOptions::new()).map_err(|error| error.to_string())?;
     Ok(json.into_inner())
@@ -246,7 +284,7 @@ mod tests {
         let request = sotw::Request::new(of);
         let reply = xds_machine::poll::answer(&cache, &Config::ads(), request);
         let xds_machine::poll::Reply::Response(response) = reply else { panic!("{reply:?}") };
-        let json = write_response(&response).expect("described");
+        let json = write_response(&response).expect("described").json;
         let read = read_response(&json).expect("a response");
         assert_eq!((read.resources, read.version), (resources, response.version().clone()));
         let text = String::from_utf8(json).expect("text");

@@ -178,6 +178,7 @@ async fn a_resource_sent_again_without_a_change_is_not_measured() {
     dir.put("clusters.json", clusters(&[("c1", 1)]));
     let address = free_address();
     let control_plane = ControlPlane::start_with(&dir, &["--metrics", &address]);
+    control_plane.news(1); // otherwise the first read is a change that the stream is sent
     let (cds, eds) = (type_url::CLUSTER, type_url::ENDPOINT);
     let mut peer = Peer::<Delta>::open(control_plane.channel(), ADS_DELTA).await;
     let accept = async |peer: &mut Peer<Delta>, type_url: &str| {

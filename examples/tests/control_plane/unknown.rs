@@ -1,5 +1,8 @@
 //! What can't be read is not known, and nothing that it may hold is said to be removed.
 
+use std::fs::File;
+use std::io::Write;
+use std::process::Command;
 use std::sync::Arc;
 
 use xds_machine::message::Node;
@@ -63,4 +66,52 @@ async fn while_a_new_file_can_not_be_read_nothing_is_removed() {
     dir.put("b.json", clusters(&[("b", 2)]));
     let complete = peer.next().await;
     assert_eq!((names(&complete), complete.removed.len()), (vec!["b"], 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_being_written_is_not_read() {
+    let dir = Dir::new("cp-half");
+    dir.put("a.yaml", yaml(&["a", "b"]));
+    let mut control_plane = ControlPlane::start(&dir);
+    let mut peer = Peer::<Delta>::open(control_plane.channel(), ADS_DELTA).await;
+    let mut request = delta_request(type_url::CLUSTER, &[]);
+    request.node = Some(Arc::new(Node::new("n")));
+    peer.send(request).await;
+    let first = peer.next().await;
+    assert_eq!(names(&first), ["a", "b"]);
+    peer.send(delta_answer(type_url::CLUSTER, &first.nonce, None)).await;
+
+    // The first half is a whole document, and its writer pauses.
+    let whole = yaml(&["a", "b", "c"]);
+    let half = yaml(&["a"]).len();
+    let mut file = File::create(dir.0.join("a.yaml")).expect("a file");
+    file.write_all(&whole.as_bytes()[..half]).expect("half");
+    dir.put("d.json", clusters(&[("d", 1)]));
+    let other = peer.next().await;
+    assert_eq!((names(&other), other.removed.len()), (vec!["d"], 0), "others are not held up");
+    peer.send(delta_answer(type_url::CLUSTER, &other.nonce, None)).await;
+
+    file.write_all(&whole.as_bytes()[half..]).expect("the rest");
+    drop(file);
+    let rest = peer.next().await;
+    assert_eq!((names(&rest), rest.removed.len()), (vec!["c"], 0));
+
+    // SIGHUP reads all files again, and SIGTERM still ends the program.
+    signal(&control_plane, "HUP");
+    control_plane.said("SIGHUP: all files are read again");
+    dir.put("d.json", clusters(&[("d", 2)]));
+    peer.send(delta_answer(type_url::CLUSTER, &rest.nonce, None)).await;
+    assert_eq!(names(&peer.next().await), ["d"]);
+    signal(&control_plane, "TERM");
+    assert_eq!(control_plane.ended(), Some(0));
+}
+
+fn yaml(names: &[&str]) -> String {
+    let of = |name: &&str| format!("- {{'@type': {}, name: {name}, connect_timeout: 1s}}\n", type_url::CLUSTER);
+    format!("resources:\n{}", names.iter().map(of).collect::<String>())
+}
+
+fn signal(control_plane: &ControlPlane, name: &str) {
+    let sent = Command::new("kill").args([format!("-{name}"), control_plane.id().to_string()]).status();
+    assert!(sent.expect("a program").success());
 }
