@@ -224,7 +224,7 @@ impl Reader {
         if self.rules.refuse_twice && types.len() > 1 {
             return Err(Fault::new("@type is there twice"));
         }
-        if !type_url.find('/').is_some_and(|at| at > 0) {
+        if type_url.find('/').is_none_or(|at| at == 0) {
             return Err(Fault::new(format!("'@type' is no type URL: {type_url:?}")));
         }
         let name = any_name(type_url);
