@@ -7,6 +7,8 @@ use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint};
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, ReflectMessage, Value};
 
+use crate::reader::any_name;
+
 /// Encodes a message with its maps in key order, inside of `Any` as well.
 pub fn encode(message: &DynamicMessage) -> Vec<u8> {
     if let Some(bytes) = encode_any(message) {
@@ -56,7 +58,7 @@ fn encode_any(message: &DynamicMessage) -> Option<Vec<u8>> {
 }
 
 fn described(message: &DynamicMessage, type_url: &str) -> Option<MessageDescriptor> {
-    message.descriptor().parent_pool().get_message_by_name(type_url.rsplit('/').next()?)
+    message.descriptor().parent_pool().get_message_by_name(any_name(type_url))
 }
 
 fn put(bytes: &mut Vec<u8>, field: &FieldDescriptor, content: &[u8]) {

@@ -1,4 +1,4 @@
-//! A `DiscoveryResponse` in a file, as in Envoy's filesystem subscriptions: `.json`, `.yaml` or `.pb`.
+//! A `DiscoveryResponse` in a file, as in Envoy's filesystem subscriptions: `.json`, `.yaml`, `.pb` or `.pb_text`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,15 +12,27 @@ use xds_machine::server::Resource;
 use xds_machine::{ResourceName, TypeUrl, WILDCARD, proto, type_url};
 
 use crate::canonical;
-use crate::json::DESCRIPTORS;
+use crate::reader::{self, DESCRIPTORS, Rules, Tree, any_name};
 
 /// The resources of a file, by type and name.
 pub type Resources = BTreeMap<(TypeUrl, ResourceName), Resource>;
 
+/// What an operator wrote: an unknown field is an error, and all else is as Envoy takes it.
+const RULES: Rules = Rules { ignore_unknown: false, refuse_twice: false };
+
+/// How a file is written.
+#[derive(Clone, Copy)]
+enum Form {
+    Json,
+    Yaml,
+    Binary,
+    Text,
+}
+
 /// Returns whether [`read`] accepts a file of this name.
 pub fn is_one(path: &Path) -> bool {
     let hidden = path.file_name().and_then(|name| name.to_str()).is_none_or(|name| name.starts_with('.'));
-    !hidden && matches!(extension(path), "json" | "yaml" | "yml" | "pb")
+    !hidden && form(path).is_some()
 }
 
 /// Reads the resources of a file.
@@ -32,18 +44,26 @@ pub fn read(path: &Path, content: Vec<u8>) -> Result<Resources, String> {
     if content.is_empty() {
         return Err("the file is empty".to_owned()); // as at the start of a write
     }
-    let response = match extension(path) {
-        "json" => canonical::encode(&from_json(&content)?).into(),
-        "yaml" | "yml" => canonical::encode(&from_yaml(&content)?).into(),
-        _ => Bytes::from(content),
+    let described = |tree: Tree| {
+        if tree == Tree::Null {
+            return Err("it holds no document".to_owned()); // comments, for example
+        }
+        Ok(Bytes::from(canonical::encode(&reader::read(&descriptor()?, &tree, RULES)?)))
+    };
+    let response = match form(path) {
+        Some(Form::Json) => described(Tree::from_json(&content)?)?,
+        Some(Form::Yaml) => described(Tree::from_yaml(&content)?)?,
+        Some(Form::Text) => {
+            let text = std::str::from_utf8(&content).map_err(|error| error.to_string())?;
+            let message = DynamicMessage::parse_text_format(descriptor()?, text).map_err(|error| error.to_string())?;
+            Bytes::from(canonical::encode(&message))
+        }
+        Some(Form::Binary) | None => Bytes::from(content),
     };
     let response = proto::sotw::decode_response(response).map_err(|error| error.to_string())?;
     let mut resources = Resources::new();
     for (at, item) in response.resources.into_iter().enumerate() {
         let (type_url, resource) = resource(item).map_err(|error| format!("resource {}: {error}", at + 1))?;
-        if !response.type_url.as_str().is_empty() && response.type_url != type_url {
-            return Err(format!("resource {}: its type is {type_url}, the file's is {}", at + 1, response.type_url));
-        }
         let key = (type_url, resource.name().clone());
         if resources.contains_key(&key) {
             return Err(format!("resource {}: {} {} is there twice", at + 1, key.0, key.1));
@@ -53,25 +73,16 @@ pub fn read(path: &Path, content: Vec<u8>) -> Result<Resources, String> {
     Ok(resources)
 }
 
-fn extension(path: &Path) -> &str {
-    path.extension().and_then(|extension| extension.to_str()).unwrap_or_default()
-}
-
-fn from_json(content: &[u8]) -> Result<DynamicMessage, String> {
-    let mut json = serde_json::Deserializer::from_slice(content);
-    let mut track = serde_path_to_error::Track::new();
-    let tracked = serde_path_to_error::Deserializer::new(&mut json, &mut track);
-    let message = DynamicMessage::deserialize(descriptor()?, tracked).map_err(|error| {
-        // An error of YAML contains the path itself.
-        let path = track.path().to_string();
-        if path.starts_with("resources[") { format!("{path}: {error}") } else { error.to_string() }
-    });
-    message.and_then(|message| json.end().map(|()| message).map_err(|error| error.to_string()))
-}
-
-fn from_yaml(content: &[u8]) -> Result<DynamicMessage, String> {
-    DynamicMessage::deserialize(descriptor()?, serde_yaml_ng::Deserializer::from_slice(content))
-        .map_err(|error| error.to_string())
+/// Returns how a file is written, by its suffix in any case.
+fn form(path: &Path) -> Option<Form> {
+    let suffix = path.extension()?.to_str()?.to_ascii_lowercase();
+    match suffix.as_str() {
+        "json" => Some(Form::Json),
+        "yaml" | "yml" => Some(Form::Yaml),
+        "pb" => Some(Form::Binary),
+        "pb_text" => Some(Form::Text),
+        _ => None,
+    }
 }
 
 fn descriptor() -> Result<MessageDescriptor, String> {
@@ -89,9 +100,12 @@ fn resource(item: Item) -> Result<(TypeUrl, Resource), String> {
         }
         Item::Malformed => return Err(format!("not a {}", type_url::RESOURCE)),
     };
-    if body.type_url.as_str().is_empty() {
+    // The last segment is the type, and whatever stands before it, clients ask for the one of this host.
+    let name = any_name(body.type_url.as_str());
+    if name.is_empty() {
         return Err("it has no type".to_owned());
     }
+    let body = Any { type_url: format!("type.googleapis.com/{name}").into(), ..body };
     let name = match &wrapper {
         Some(wrapper) => wrapper.name.clone(),
         None => name_of(&body).ok_or_else(|| format!("a {} without a name", body.type_url))?,
@@ -116,8 +130,7 @@ fn resource(item: Item) -> Result<(TypeUrl, Resource), String> {
 /// Returns the name in field 1, where all named types of the xDS API have it; types without a descriptor are assumed to
 /// have it there as well.
 pub fn name_of(body: &Any) -> Option<ResourceName> {
-    let full_name = body.type_url.as_str().rsplit('/').next()?;
-    if let Some(message) = DESCRIPTORS.get_message_by_name(full_name) {
+    if let Some(message) = DESCRIPTORS.get_message_by_name(any_name(body.type_url.as_str())) {
         message.get_field(1).filter(|field| matches!(field.kind(), Kind::String) && !field.is_list())?;
     }
     // A `String` decodes as a message with just that field, and skips all others.

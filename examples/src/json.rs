@@ -3,25 +3,20 @@
 //! Both spellings of a field are read, `versionInfo` and `version_info`, and not both at once; lowerCamel is written.
 //! Unknown fields are ignored, because a newer peer may have more. The input is one value, with nothing after it.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::LazyLock;
-
 use bytes::Bytes;
-use prost_reflect::{
-    DescriptorPool, DeserializeOptions, DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, SerializeOptions,
-};
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Value};
-use xds_machine::message::sotw;
+use prost_reflect::{DynamicMessage, MessageDescriptor, SerializeOptions, Value};
+use xds_machine::message::{Any, sotw};
 use xds_machine::server::Response;
 use xds_machine::{Sotw, proto};
 
-use crate::canonical;
+use crate::reader::{self, DESCRIPTORS, Rules, Tree, any_name};
+use crate::{canonical, discovery_file};
 
-/// The descriptors of the xDS API.
-pub static DESCRIPTORS: LazyLock<DescriptorPool> =
-    LazyLock::new(|| DescriptorPool::decode(xds_api::FILE_DESCRIPTOR_SET).expect("a descriptor set, checked by tests"));
+/// A poll, and a resource of an etcd: a field that is there twice is an error (R-REST-50).
+const POLL: Rules = Rules { ignore_unknown: true, refuse_twice: true };
+
+/// The file of a peer: what Envoy takes.
+const FILE: Rules = Rules { ignore_unknown: true, refuse_twice: false };
 
 const REQUEST: &str = "envoy.service.discovery.v3.DiscoveryRequest";
 const RESPONSE: &str = "envoy.service.discovery.v3.DiscoveryResponse";
@@ -32,7 +27,7 @@ const RESPONSE: &str = "envoy.service.discovery.v3.DiscoveryResponse";
 ///
 /// One line that says why the input is invalid.
 pub fn read_request(json: &[u8]) -> Result<sotw::Request, String> {
-    let message = message(REQUEST, parse(json)?)?;
+    let message = reader::read(&descriptor(REQUEST)?, &parse(json)?, POLL)?;
     proto::sotw::decode_request(canonical::encode(&message).into()).map_err(|error| error.to_string())
 }
 
@@ -42,7 +37,7 @@ pub fn read_request(json: &[u8]) -> Result<sotw::Request, String> {
 ///
 /// One line that says why the input is invalid.
 pub fn read_response(json: &[u8]) -> Result<sotw::Response, String> {
-    response_of(parse(json)?)
+    response_of(parse(json)?, POLL)
 }
 
 /// Reads a `DiscoveryResponse` from YAML.
@@ -51,9 +46,16 @@ pub fn read_response(json: &[u8]) -> Result<sotw::Response, String> {
 ///
 /// One line that says why the input is invalid.
 pub fn read_yaml_response(yaml: &[u8]) -> Result<sotw::Response, String> {
-    let value: Tree =
-        Tree::deserialize(serde_yaml_ng::Deserializer::from_slice(yaml)).map_err(|error| error.to_string())?;
-    response_of(value.0)
+    response_of(Tree::from_yaml(yaml)?, FILE)
+}
+
+/// Reads a `DiscoveryResponse` from the JSON of a file.
+///
+/// # Errors
+///
+/// One line that says why the input is invalid.
+pub fn read_json_file(json: &[u8]) -> Result<sotw::Response, String> {
+    response_of(parse(json)?, FILE)
 }
 
 /// Reads a resource that an operator wrote, of the type with this full name, and returns its canonical encoding.
@@ -63,22 +65,21 @@ pub fn read_yaml_response(yaml: &[u8]) -> Result<sotw::Response, String> {
 ///
 /// One line that says why the input is invalid.
 pub fn read_resource(name: &str, json: &[u8]) -> Result<Vec<u8>, String> {
-    let mut value = parse(json)?;
-    let descriptor = descriptor(name)?;
-    let said = value.as_object_mut().and_then(|fields| fields.remove("@type"));
-    let type_url = format!("type.googleapis.com/{name}");
-    if let Some(said) = said.filter(|said| *said != *type_url) {
-        let said = said.as_str().map_or(said.to_string(), str::to_owned);
-        return Err(format!("its @type is {said}, not {type_url}"));
+    let mut tree = parse(json)?;
+    if let Tree::Map(fields) = &mut tree {
+        let (types, rest) = std::mem::take(fields).into_iter().partition(|(key, _)| key == "@type");
+        *fields = rest;
+        let types: Vec<(String, Tree)> = types;
+        for (_, said) in types {
+            match said {
+                Tree::Text(said) if said.contains('/') && any_name(&said) == name => {}
+                Tree::Text(said) => return Err(format!("its @type is {said}, not type.googleapis.com/{name}")),
+                other => return Err(format!("its @type is {}, not type.googleapis.com/{name}", other.what())),
+            }
+        }
     }
-    one_spelling(&descriptor, &value)?;
-    let mut track = serde_path_to_error::Track::new();
-    let tracked = serde_path_to_error::Deserializer::new(value, &mut track);
-    let message = DynamicMessage::deserialize(descriptor, tracked).map_err(|error| match track.path().to_string() {
-        path if path == "." => error.to_string(),
-        path => format!("{path}: {error}"),
-    })?;
-    Ok(canonical::encode(&message))
+    let rules = Rules { ignore_unknown: false, ..POLL };
+    Ok(canonical::encode(&reader::read(&descriptor(name)?, &tree, rules)?))
 }
 
 /// Reads a `DiscoveryResponse` from the text format of protobuf.
@@ -92,15 +93,49 @@ pub fn read_text_response(text: &[u8]) -> Result<sotw::Response, String> {
     decode_response(&message)
 }
 
-/// Writes a response.
+/// A response in JSON.
+#[derive(Debug, Default)]
+pub struct Written {
+    pub json: Vec<u8>,
+    /// A line for each resource that is not in it, because it has no JSON form.
+    pub left_out: Vec<String>,
+}
+
+/// Writes a response, without the resources that have no JSON form: those that hold a message of a type that is not
+/// described.
 ///
 /// # Errors
 ///
-/// One line that says what can't be written: a message of a type that is not described, for example.
-pub fn write_response(response: &Response<Sotw>) -> Result<Vec<u8>, String> {
+/// One line that says what can't be written.
+pub fn write_response(response: &Response<Sotw>) -> Result<Written, String> {
     let mut bytes = Vec::with_capacity(response.encoded_len());
     response.encode(&mut bytes);
-    write(RESPONSE, bytes.into())
+    let bytes = Bytes::from(bytes);
+    if let Ok(json) = write(RESPONSE, bytes.clone()) {
+        return Ok(Written { json, left_out: Vec::new() });
+    }
+    let mut message = DynamicMessage::decode(descriptor(RESPONSE)?, bytes).map_err(|error| error.to_string())?;
+    let mut left_out = Vec::new();
+    let resources = message.get_field_by_name_mut("resources").and_then(|resources| resources.as_list_mut());
+    resources.into_iter().for_each(|resources| {
+        resources.retain(|resource| match resource.as_message().map(serialize) {
+            Some(Err(error)) => {
+                left_out.push(format!("{}: {error}", shown(resource)));
+                false
+            }
+            _ => true,
+        });
+    });
+    Ok(Written { json: serialize(&message)?, left_out })
+}
+
+/// Returns the type and the name of a resource, for people.
+fn shown(resource: &Value) -> String {
+    let field = |number| resource.as_message()?.get_field_by_number(number).map(|value| value.into_owned());
+    let type_url = field(1).and_then(|value| Some(value.as_str()?.to_owned())).unwrap_or_default();
+    let value = field(2).and_then(|value| value.as_bytes().cloned()).unwrap_or_default();
+    let name = discovery_file::name_of(&Any { type_url: type_url.as_str().into(), value });
+    format!("{type_url} {:?}", name.as_ref().map_or("", xds_machine::ResourceName::as_str))
 }
 
 /// Writes a request.
@@ -112,8 +147,8 @@ pub fn write_request(request: &sotw::Request) -> Result<Vec<u8>, String> {
     write(REQUEST, proto::sotw::encode_request(request).into())
 }
 
-fn response_of(value: Value) -> Result<sotw::Response, String> {
-    decode_response(&message(RESPONSE, value)?)
+fn response_of(tree: Tree, rules: Rules) -> Result<sotw::Response, String> {
+    decode_response(&reader::read(&descriptor(RESPONSE)?, &tree, rules)?)
 }
 
 fn decode_response(message: &DynamicMessage) -> Result<sotw::Response, String> {
@@ -122,6 +157,10 @@ fn decode_response(message: &DynamicMessage) -> Result<sotw::Response, String> {
 
 fn write(name: &str, bytes: Bytes) -> Result<Vec<u8>, String> {
     let message = DynamicMessage::decode(descriptor(name)?, bytes).map_err(|error| error.to_string())?;
+    serialize(&message)
+}
+
+fn serialize(message: &DynamicMessage) -> Result<Vec<u8>, String> {
     let mut json = serde_json::Serializer::new(Vec::new());
     message.serialize_with_options(&mut json, &SerializeOptions::new()).map_err(|error| error.to_string())?;
     Ok(json.into_inner())
@@ -131,134 +170,11 @@ fn descriptor(name: &str) -> Result<MessageDescriptor, String> {
     DESCRIPTORS.get_message_by_name(name).ok_or_else(|| format!("{name} is not described"))
 }
 
-fn message(name: &str, value: Value) -> Result<DynamicMessage, String> {
-    let descriptor = descriptor(name)?;
-    if !value.is_object() {
-        return Err(format!("a {} is an object", descriptor.name()));
-    }
-    one_spelling(&descriptor, &value)?;
-    let options = DeserializeOptions::new().deny_unknown_fields(false);
-    DynamicMessage::deserialize_with_options(descriptor, value, &options).map_err(|error| error.to_string())
-}
-
-fn parse(json: &[u8]) -> Result<Value, String> {
+fn parse(json: &[u8]) -> Result<Tree, String> {
     if json.is_empty() {
         return Err("the body is empty".into());
     }
-    // Trailing bytes and a depth of more than 128 are errors.
-    serde_json::from_slice::<Tree>(json).map(|tree| tree.0).map_err(|error| error.to_string())
-}
-
-/// Refuses a field that is present in both spellings.
-fn one_spelling(kind: &MessageDescriptor, value: &Value) -> Result<(), String> {
-    let Value::Object(fields) = value else { return Ok(()) };
-    let any = (kind.full_name() == "google.protobuf.Any").then(|| fields.get("@type")).flatten();
-    if let Some(type_url) = any {
-        let name = type_url.as_str().unwrap_or_default().rsplit('/').next().unwrap_or_default();
-        return match DESCRIPTORS.get_message_by_name(name) {
-            Some(content) if content.full_name().starts_with("google.protobuf.") => Ok(()),
-            Some(content) => one_spelling(&content, value),
-            None => Ok(()), // decoding reports the unknown type
-        };
-    }
-    if kind.full_name().starts_with("google.protobuf.") {
-        return Ok(()); // a form of its own, such as that of Struct
-    }
-    let mut seen: BTreeMap<u32, &str> = BTreeMap::new();
-    for (key, value) in fields {
-        let Some(field) = kind.get_field_by_json_name(key).or_else(|| kind.get_field_by_name(key)) else { continue };
-        if let Some(other) = seen.insert(field.number(), key) {
-            return Err(format!("{other} and {key} are the same field"));
-        }
-        inner(&field, value)?;
-    }
-    Ok(())
-}
-
-fn inner(field: &FieldDescriptor, value: &Value) -> Result<(), String> {
-    let Kind::Message(kind) = field.kind() else { return Ok(()) };
-    match value {
-        Value::Array(list) => list.iter().try_for_each(|value| one_spelling(&kind, value)),
-        Value::Object(map) if field.is_map() => match kind.map_entry_value_field().kind() {
-            Kind::Message(kind) => map.values().try_for_each(|value| one_spelling(&kind, value)),
-            _ => Ok(()),
-        },
-        value => one_spelling(&kind, value),
-    }
-}
-
-/// A value in which no object has a key twice.
-struct Tree(Value);
-
-impl<'de> Deserialize<'de> for Tree {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TreeVisitor).map(Tree)
-    }
-}
-
-struct TreeVisitor;
-
-impl<'de> Visitor<'de> for TreeVisitor {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_none<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
-        let mut list = Vec::new();
-        while let Some(Tree(value)) = seq.next_element()? {
-            list.push(value);
-        }
-        Ok(Value::Array(list))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let mut object = Map::new();
-        while let Some((key, Tree(value))) = map.next_entry::<String, Tree>()? {
-            if object.contains_key(&key) {
-                return Err(Error::custom(format!("the key {key:?} is there twice")));
-            }
-            object.insert(key, value);
-        }
-        Ok(Value::Object(object))
-    }
+    Tree::from_json(json)
 }
 
 #[cfg(test)]
@@ -283,9 +199,9 @@ mod tests {
         let both = r#"{"versionInfo":"1","version_info":"1"}"#;
         assert_eq!(request(both), Err("versionInfo and version_info are the same field".into()));
         let nested = r#"{"node":{"user_agent_name":"a","userAgentName":"b"}}"#;
-        assert_eq!(request(nested), Err("userAgentName and user_agent_name are the same field".into()));
+        assert_eq!(request(nested), Err("node: user_agent_name and userAgentName are the same field".into()));
         let error = request(r#"{"version_info":"1","version_info":"1"}"#).expect_err("twice");
-        assert!(error.starts_with(r#"the key "version_info" is there twice"#), "{error}");
+        assert_eq!(error, "version_info is there twice");
         let metadata = r#"{"node":{"metadata":{"a_b":1,"aB":2}}}"#;
         assert!(request(metadata).is_ok(), "keys of a Struct are data");
     }
@@ -309,8 +225,8 @@ mod tests {
         for (json, message) in [
             ("", "the body is empty"),
             ("{} x", "trailing characters at line 1 column 4"),
-            ("[]", "a DiscoveryRequest is an object"),
-            ("null", "a DiscoveryRequest is an object"),
+            ("[]", "DiscoveryRequest is an object, not a list"),
+            ("null", "DiscoveryRequest is an object, not null"),
             ("{", "EOF while parsing an object at line 1 column 1"),
         ] {
             assert_eq!(request(json), Err(message.into()));
@@ -368,12 +284,12 @@ mod tests {
         let request = sotw::Request::new(of);
         let reply = xds_machine::poll::answer(&cache, &Config::ads(), request);
         let xds_machine::poll::Reply::Response(response) = reply else { panic!("{reply:?}") };
-        let json = write_response(&response).expect("described");
+        let json = write_response(&response).expect("described").json;
         let read = read_response(&json).expect("a response");
         assert_eq!((read.resources, read.version), (resources, response.version().clone()));
         let text = String::from_utf8(json).expect("text");
         assert!(text.contains(r#""connectTimeout":"1.500s""#) || text.contains(r#""connectTimeout":"1.5s""#), "{text}");
         let unknown = read_response(br#"{"resources":[{"@type":"type.googleapis.com/un.Known"}]}"#);
-        assert_eq!(unknown, Err("message 'un.Known' not found".into()));
+        assert_eq!(unknown, Err(r#"resources[0]: '@type': there is no message "un.Known""#.into()));
     }
 }

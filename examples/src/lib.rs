@@ -10,5 +10,6 @@ pub mod grpc;
 pub mod json;
 pub mod line;
 pub mod raw;
+pub mod reader;
 pub mod references;
 pub mod xds_channel;

@@ -1,15 +1,13 @@
 //! Decodes resources of the xDS API and finds their references: listeners to routes to clusters to endpoints.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
 
 use bytes::Bytes;
-use prost_reflect::{DescriptorPool, DynamicMessage, ReflectMessage, Value};
+use prost_reflect::{DynamicMessage, ReflectMessage, Value};
 use xds_machine::type_url::{CLUSTER, ENDPOINT, ROUTE};
 use xds_machine::{ResourceName, TypeUrl, WILDCARD};
 
-static DESCRIPTORS: LazyLock<DescriptorPool> =
-    LazyLock::new(|| DescriptorPool::decode(xds_api::FILE_DESCRIPTOR_SET).expect("a descriptor set, checked by tests"));
+use crate::reader::{DESCRIPTORS, any_name};
 
 /// A resource that another resource refers to.
 pub type Target = (TypeUrl, ResourceName);
@@ -28,7 +26,7 @@ const FIELDS: [(&str, &str, &str); 8] = [
 
 /// Decodes a resource completely. Returns `None` if its type has no descriptor.
 pub fn decode(type_url: &TypeUrl, body: &Bytes) -> Result<Option<DynamicMessage>, String> {
-    let name = type_url.as_str().rsplit('/').next().unwrap_or_default();
+    let name = any_name(type_url.as_str());
     let Some(kind) = DESCRIPTORS.get_message_by_name(name) else { return Ok(None) };
     match DynamicMessage::decode(kind, body.clone()) {
         Ok(message) => Ok(Some(message)),

@@ -26,7 +26,8 @@ fn yaml(resources: &str) -> Result<Resources, String> {
 #[test]
 fn only_visible_files_with_a_known_extension_are_read() {
     let is_one = |name: &str| discovery_file::is_one(Path::new(name));
-    assert!(is_one("d/a.json") && is_one("a.yaml") && is_one("a.yml") && is_one("a.pb"));
+    assert!(is_one("d/a.json") && is_one("a.yaml") && is_one("a.yml") && is_one("a.pb") && is_one("a.pb_text"));
+    assert!(is_one("a.YAML") && is_one("a.Json"), "a suffix has any case, as for Envoy");
     assert!(!is_one("a.txt") && !is_one("a.json~") && !is_one(".a.json") && !is_one("a.json.tmp") && !is_one("json"));
 }
 
@@ -116,7 +117,7 @@ fn resources_of_unknown_types_are_named_by_field_one() {
 #[test]
 fn an_invalid_file_is_an_error_that_names_the_cause() {
     let errors = BTreeMap::from([
-        ("- {}", "resources[0]: expected '@type' field at line 2 column 3"),
+        ("- {}", "resource 1: it has no type"),
         (
             "- '@type': type.googleapis.com/envoy.config.endpoint.v3.LbEndpoint\n  endpoint: {hostname: x}",
             "resource 1: a type.googleapis.com/envoy.config.endpoint.v3.LbEndpoint without a name",
@@ -135,12 +136,6 @@ fn an_invalid_file_is_an_error_that_names_the_cause() {
             "resource 2: type.googleapis.com/envoy.config.cluster.v3.Cluster c1 is there twice",
         ),
         (
-            "- {'@type': type.googleapis.com/envoy.config.cluster.v3.Cluster, name: c1}
-type_url: type.googleapis.com/envoy.config.listener.v3.Listener",
-            "resource 1: its type is type.googleapis.com/envoy.config.cluster.v3.Cluster, \
-             the file's is type.googleapis.com/envoy.config.listener.v3.Listener",
-        ),
-        (
             "- {'@type': type.googleapis.com/envoy.service.discovery.v3.Resource, name: c1}",
             "resource 1: c1 has no content",
         ),
@@ -153,21 +148,25 @@ type_url: type.googleapis.com/envoy.config.listener.v3.Listener",
         ),
         (
             "- {'@type': type.googleapis.com/envoy.config.cluster.v3.Cluster, name: c1, colour: red}",
-            "resources[0]: unrecognized field name 'colour' at line 2 column 3",
+            "resources[0].colour: Cluster has no such field",
         ),
-        ("- {'@type': type.googleapis.com/own.Type}", "resources[0]: message 'own.Type' not found at line 2 column 3"),
+        ("- {'@type': type.googleapis.com/own.Type}", r#"resources[0]: '@type': there is no message "own.Type""#),
     ]);
     for (resources, error) in errors {
         assert_eq!(yaml(resources).expect_err(resources), error);
     }
     assert_eq!(read("x.pb", "").expect_err("empty"), "the file is empty");
+    for nothing in ["---\n", "# to be filled in\n", "---\n---\nresources: []\n", "null", "\u{feff}"] {
+        assert_eq!(read("x.yaml", nothing).expect_err(nothing), "it holds no document");
+    }
+    assert_eq!(read("x.json", "null").expect_err("null"), "it holds no document");
     assert_eq!(read("x.json", "{\"resources\"").expect_err("half"), "EOF while parsing an object at line 1 column 12");
     let cluster = "\"@type\": \"type.googleapis.com/envoy.config.cluster.v3.Cluster\"";
     let second = format!("{{\"resources\": [\n{{{cluster}, \"name\": \"a\"}},\n{{{cluster}, \"colour\": 1}}]}}");
-    let error = "resources[1]: unrecognized field name 'colour' at line 3 column 73";
+    let error = "resources[1].colour: Cluster has no such field";
     assert_eq!(read("x.json", second).expect_err("an unknown field"), error);
     assert_eq!(read("x.json", "{} {}").expect_err("two"), "trailing characters at line 1 column 4");
-    assert_eq!(read("x.yaml", "a").expect_err("text"), "invalid type: string \"a\", expected a map");
+    assert_eq!(read("x.yaml", "a").expect_err("text"), "DiscoveryResponse is an object, not a string");
     let malformed = read("x.pb", "\x0a\x01").expect_err("cut off");
     assert!(malformed.starts_with("malformed DiscoveryResponse: "), "{malformed}");
     assert_eq!(
@@ -185,4 +184,68 @@ fn response(resources: Vec<Item>, type_url: &str) -> Vec<u8> {
         control_plane: String::new(),
         errors: Vec::new(),
     })
+}
+
+#[test]
+fn the_last_segment_of_a_type_is_the_type_that_clients_ask_for() {
+    for host in ["type.googleapis.com", "foo.com", "a/b"] {
+        let cluster = format!("- {{'@type': {host}/envoy.config.cluster.v3.Cluster, name: c1}}");
+        let served = yaml(&cluster).expect("a file").into_keys().next().expect("one");
+        assert_eq!(served.0, type_url::CLUSTER, "{host}");
+    }
+}
+
+#[test]
+fn a_text_file_is_that_of_protobuf() {
+    let text = "resources { [type.googleapis.com/envoy.config.cluster.v3.Cluster] { name: 'c1' type: EDS } }";
+    assert_eq!(
+        read("x.pb_text", text),
+        read(
+            "x.json",
+            r#"{"resources": {"@type":
+        "type.googleapis.com/envoy.config.cluster.v3.Cluster", "name": "c1", "type": "eds"}}"#
+        )
+    );
+    assert!(read("x.pb_text", text).is_ok());
+}
+
+#[test]
+fn all_messages_of_envoy_are_known() {
+    let known = |name: &str| examples::reader::DESCRIPTORS.get_message_by_name(name).is_some();
+    for name in [
+        "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
+        "envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+        "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy",
+        "envoy.extensions.access_loggers.file.v3.FileAccessLog",
+        "envoy.extensions.filters.http.golang.v3alpha.Config",
+        "envoy.service.status.v3.ClientStatusResponse",
+    ] {
+        assert!(known(name), "{name}");
+    }
+    let extensions = examples::reader::DESCRIPTORS.all_messages();
+    let extensions =
+        extensions.filter(|message| message.full_name().starts_with("envoy.extensions.") && !message.is_map_entry());
+    assert_eq!(extensions.count(), 834);
+}
+
+#[test]
+fn a_hostile_text_is_refused_with_the_name_of_the_limit() {
+    let bomb: String = (1..30).fold("a0: &a0 xxxxxxxxxx\n".to_owned(), |text, at| {
+        let below = at - 1;
+        text + &format!("a{at}: &a{at} [*a{below}, *a{below}, *a{below}, *a{below}]\n")
+    });
+    let error = read("x.yaml", bomb).expect_err("a bomb");
+    assert!(error.starts_with("its aliases make more than 1048576 bytes of it at line "), "{error}");
+    for deep in ["[".repeat(80_000), "{a: ".repeat(80_000), "- ".repeat(80_000), "[".repeat(300)] {
+        let error = read("x.yaml", deep).expect_err("too deep");
+        assert!(error.contains("recursion limit exceeded") || error.contains("nested deeper than 200"), "{error}");
+    }
+    let structs = format!("resources: []\nx: {}1{}", "{a: ".repeat(150), "}".repeat(150));
+    assert_eq!(read("x.yaml", structs).expect_err("unknown"), "x: DiscoveryResponse has no such field");
+    let metadata = format!(
+        "- {{'@type': type.googleapis.com/envoy.config.cluster.v3.Cluster, name: c, metadata: {{filter_metadata: {{m: {}1{}}}}}}}",
+        "{a: ".repeat(60),
+        "}".repeat(60)
+    );
+    assert!(yaml(&metadata).expect_err("too deep").ends_with("messages are nested deeper than 100 levels"));
 }

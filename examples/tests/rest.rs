@@ -283,3 +283,30 @@ fn missing_resources_of_a_poll_are_reported_at_once() {
     assert_eq!(client.next()["apply"]["removed"], json!(["e1"]));
     assert_eq!(client.next(), missing("e1"));
 }
+
+#[test]
+fn a_resource_without_a_json_form_takes_no_other_with_it() {
+    let folder = folder("rest-unknown");
+    put(&folder, "a.json", &clusters("", &["a"]).replace(",\"unheard_of\":1", ""));
+    // A cluster whose extension nobody knows here.
+    let field = |number: u8, content: &[u8]| {
+        let key = u32::from(number) << 3 | 2;
+        let key = if key < 128 { vec![key as u8] } else { vec![key as u8 | 128, (key >> 7) as u8] };
+        [&key[..], &[content.len() as u8], content].concat()
+    };
+    let extension = [field(1, b"k"), field(2, &field(1, b"type.googleapis.com/un.Known"))].concat();
+    let odd = [field(1, b"odd"), field(36, &extension)].concat();
+    let file = field(2, &[field(1, CDS.as_bytes()), field(2, &odd)].concat());
+    let long = [&[0x12, 0x80 | (file.len() - 2) as u8 & 0x7f, 0x01][..], &file[2..]].concat();
+    let response = if file.len() - 2 < 128 { file } else { long };
+    fs::write(folder.join(".x"), response).expect("a file");
+    fs::rename(folder.join(".x"), folder.join("odd.pb")).expect("a move");
+    let (program, port) = control_plane(&folder);
+    while program.next()["source"] != folder.join("odd.pb").to_string_lossy().as_ref() {}
+    let (status, body) = post(port, "clusters", r#"{"node":{"id":"n"}}"#);
+    let body: Value = serde_json::from_str(&body).unwrap_or_else(|_| panic!("no JSON: {body}"));
+    assert_eq!(status, 200);
+    let resources = body["resources"].as_array().expect("a list");
+    assert_eq!(resources.len(), 1, "{resources:?}");
+    assert_eq!(resources[0]["name"], "a");
+}

@@ -24,12 +24,18 @@ pub struct Arguments {
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:18000")]
     pub listen: String,
 
-    /// A folder of .json, .yaml and .pb files, each a DiscoveryResponse, watched for changes
+    /// A folder of .json, .yaml, .pb and .pb_text files, each a DiscoveryResponse, watched for changes
     #[arg(long, value_name = "DIR", default_value = DEMO, hide_default_value = true)]
-    #[arg(long_help = "A folder of .json, .yaml and .pb files, each a DiscoveryResponse, watched for changes; \
+    #[arg(
+        long_help = "A folder of .json, .yaml, .pb and .pb_text files, each a DiscoveryResponse, watched for changes; \
                        with --group-by, DIR/GROUP/ holds what only the nodes of that group see. \
-                       Without the flag a demo is served")]
+                       Without the flag a demo is served"
+    )]
     pub resources: PathBuf,
+
+    /// The size of the largest file of DIR that is read
+    #[arg(long, value_name = "N", default_value_t = 64 << 20)]
+    pub max_file_bytes: u64,
 
     #[command(flatten)]
     pub etcd: Etcd,

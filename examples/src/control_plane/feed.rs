@@ -9,7 +9,7 @@ use super::groups::Groups;
 use super::health::Health;
 use super::log::{Event, List, Log, grouped, short};
 use super::metrics::Metrics;
-use super::news::{Contents, FileNews, News};
+use super::news::{Contents, FileNews, Group, News};
 
 /// Receives the news of the source.
 pub struct Feed {
@@ -32,7 +32,8 @@ impl Feed {
             self.groups.take(contents, news);
             self.count(contents);
         }
-        self.health.note(news.is_there, is_known);
+        let unread = (!is_known && !news.unread.is_empty()).then(|| unread(&news.unread));
+        self.health.note(news.is_there, is_known, unread);
         self.metrics.source_up(&self.source).set(if news.is_there { 1.0 } else { 0.0 });
         news.files.iter().for_each(|file| self.log_file(event, file));
         news.complaints.iter().for_each(|complaint| tracing::warn!("{complaint}"));
@@ -58,6 +59,15 @@ impl Feed {
         };
         self.log.event(event);
     }
+}
+
+/// Returns what was never read, by view, as a text.
+fn unread(unread: &BTreeMap<Group, Vec<String>>) -> String {
+    let of = |(group, files): (&Group, &Vec<String>)| match group {
+        Some(group) => format!("{} for the group {group}", files.join(", ")),
+        None => format!("{} for all nodes", files.join(", ")),
+    };
+    unread.iter().map(of).collect::<Vec<_>>().join("; ")
 }
 
 fn list(names: &[ResourceName]) -> List<'_> {

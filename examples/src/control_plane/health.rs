@@ -15,7 +15,15 @@ use super::metrics::Metrics;
 /// The name of the source, whether its resources are known, and since when it is away.
 pub struct Health {
     source: String,
-    state: Mutex<(bool, Option<Timestamp>)>,
+    state: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    is_known: bool,
+    away: Option<Timestamp>,
+    /// What was never read.
+    unread: Option<String>,
 }
 
 impl Health {
@@ -24,20 +32,24 @@ impl Health {
         Self { source, state: Mutex::default() }
     }
 
-    /// Notes whether the source was there at the last look, and whether all of it is known now. A source that was known
-    /// once stays known.
-    pub fn note(&self, is_there: bool, is_known: bool) {
-        let (known, away) = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        *known |= is_known;
-        *away = (!is_there).then(|| away.unwrap_or_else(Timestamp::now));
+    /// Notes whether the source was there at the last look, and whether all of it is known now, or what is not, if that
+    /// is news. A source that was known once stays known.
+    pub fn note(&self, is_there: bool, is_known: bool, unread: Option<String>) {
+        let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.is_known |= is_known;
+        state.away = (!is_there).then(|| state.away.unwrap_or_else(Timestamp::now));
+        state.unread = unread.or(state.unread.take());
     }
 
     fn ready(&self) -> (StatusCode, String) {
         let source = &self.source;
-        match *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
-            (false, _) => (StatusCode::SERVICE_UNAVAILABLE, format!("not all of {source} could be read yet\n")),
-            (true, None) => (StatusCode::OK, "ready\n".into()),
-            (true, Some(since)) => {
+        match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
+            Seen { is_known: false, unread, .. } => {
+                let unread = unread.as_ref().map(|unread| format!(": {unread}")).unwrap_or_default();
+                (StatusCode::SERVICE_UNAVAILABLE, format!("not all of {source} could be read yet{unread}\n"))
+            }
+            Seen { away: None, .. } => (StatusCode::OK, "ready\n".into()),
+            Seen { away: Some(since), .. } => {
                 (StatusCode::OK, format!("ready, though {source} is away since {since:.0}: what it held is served\n"))
             }
         }
@@ -62,15 +74,20 @@ mod tests {
     fn readiness_begins_with_the_first_complete_read_and_is_never_lost() {
         let health = Health::new("dir".into());
         assert_eq!(health.ready(), (StatusCode::SERVICE_UNAVAILABLE, "not all of dir could be read yet\n".into()));
-        health.note(true, true);
+        health.note(true, false, Some("b.yaml for all nodes".into()));
+        health.note(true, false, None);
+        let (status, body) = health.ready();
+        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(body, "not all of dir could be read yet: b.yaml for all nodes\n");
+        health.note(true, true, None);
         assert_eq!(health.ready(), (StatusCode::OK, "ready\n".into()));
-        health.note(false, false);
+        health.note(false, false, None);
         let (status, body) = health.ready();
         assert_eq!(status, StatusCode::OK);
         assert!(body.starts_with("ready, though dir is away since 20"), "{body}");
-        health.note(false, false);
+        health.note(false, false, None);
         assert_eq!(health.ready().1, body, "since the first look that missed it");
-        health.note(true, false);
+        health.note(true, false, None);
         assert_eq!(health.ready(), (StatusCode::OK, "ready\n".into()));
     }
 }

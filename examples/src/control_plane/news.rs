@@ -51,6 +51,8 @@ pub struct News {
     /// The views that were read completely, now or earlier; for other views it is unknown which resources do not exist.
     /// Valid only if something was read.
     pub complete: BTreeSet<Group>,
+    /// The sources that were never read, by view, for people. Valid only if something was read.
+    pub unread: BTreeMap<Group, Vec<String>>,
     /// The changes in each file, or under each key.
     pub files: Vec<FileNews>,
     /// One line per fault, each reported once.

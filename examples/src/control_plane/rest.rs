@@ -1,9 +1,11 @@
 //! Polls over REST-JSON, on the port of the gRPC services.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -45,6 +47,28 @@ pub struct Front<S: Store> {
 struct Rest<S: Store> {
     plane: ControlPlane<S>,
     log: Log,
+    left_out: Arc<LeftOut>,
+}
+
+/// The resources that were left out of answers, each of which is said once.
+#[derive(Default)]
+struct LeftOut(Mutex<BTreeSet<String>>);
+
+impl LeftOut {
+    /// The number of lines that are remembered.
+    const LIMIT: usize = 1000;
+
+    fn say(&self, line: String) {
+        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.contains(&line) {
+            return;
+        }
+        if said.len() == Self::LIMIT {
+            said.clear();
+        }
+        tracing::warn!("{line} (it is left out of answers over REST)");
+        said.insert(line);
+    }
 }
 
 /// What a poll asks for, for the log.
@@ -60,7 +84,7 @@ struct Refused(StatusCode, String);
 
 impl<S: Store> Front<S> {
     pub fn new(plane: ControlPlane<S>, log: Log) -> Self {
-        Self { grpc: plane.service(), rest: Rest { plane, log } }
+        Self { grpc: plane.service(), rest: Rest { plane, log, left_out: Arc::default() } }
     }
 }
 
@@ -131,11 +155,12 @@ impl<S: Store> Rest<S> {
         let reply = self.plane.poll(call, message, hold).await;
         match reply.map_err(refused)? {
             Reply::Response(response) => {
-                let body = json::write_response(&response).map_err(|why| {
+                let written = json::write_response(&response).map_err(|why| {
                     tracing::warn!("a response for {type_url} can't be written as JSON: {why}");
                     Refused(StatusCode::INTERNAL_SERVER_ERROR, why)
                 })?;
-                let mut response = Response::new(full(body));
+                written.left_out.into_iter().for_each(|line| self.left_out.say(line));
+                let mut response = Response::new(full(written.json));
                 response.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
                 Ok(response)
             }
@@ -226,6 +251,6 @@ impl<S: Store> Clone for Front<S> {
 
 impl<S: Store> Clone for Rest<S> {
     fn clone(&self) -> Self {
-        Self { plane: self.plane.clone(), log: self.log.clone() }
+        Self { plane: self.plane.clone(), log: self.log.clone(), left_out: self.left_out.clone() }
     }
 }

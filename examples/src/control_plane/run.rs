@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_stream::wrappers::ReceiverStream;
 use xds_machine_tonic::server::ControlPlane;
 
 use super::accept::{Acceptor, raise_open_files};
 use super::arguments::Arguments;
 use super::feed::Feed;
+use super::folder::watch::Anew;
 use super::groups::Groups;
 use super::health::{self, Health};
 use super::loads::Loads;
@@ -36,7 +37,8 @@ const REPORT: Duration = Duration::from_secs(1);
 /// One line that says what can't be done.
 pub async fn run(arguments: Arguments, log: Log) -> Result<(), String> {
     let connections = raise_open_files();
-    let stop = stop().map_err(|error| format!("can't handle signals: {error}"))?;
+    let signals = |error| format!("can't handle signals: {error}");
+    let (stop, hangups) = (stop().map_err(signals)?, signal(SignalKind::hangup()).map_err(signals)?);
     let tls = Files::of(&arguments).map(Tls::open).transpose()?.map(Arc::new);
     let (listener, address) = bind("listen", &arguments.listen).await?;
     let metrics = Arc::new(Metrics::new().map_err(|error| error.to_string())?);
@@ -70,7 +72,8 @@ pub async fn run(arguments: Arguments, log: Log) -> Result<(), String> {
         .build();
     let changed = plane.clone();
     // Clients may be served other clusters after a change.
-    source.follow(feed, hint, move || changed.select_loads())?;
+    let anew = source.follow(feed, hint, move || changed.select_loads())?;
+    tokio::spawn(reread(hangups, anew));
     if let Some(tls) = tls.clone() {
         tokio::spawn(async move { tls.watch().await });
     }
@@ -107,6 +110,19 @@ fn stop() -> std::io::Result<impl Future<Output = ()>> {
             _ = interrupt.recv() => {}
         }
     })
+}
+
+/// Lets the folder be read again at each SIGHUP. An etcd tells of all changes itself.
+async fn reread(mut hangups: Signal, anew: Option<Anew>) {
+    while hangups.recv().await.is_some() {
+        match &anew {
+            Some(anew) => {
+                tracing::info!("SIGHUP: all files are read again");
+                anew.ask();
+            }
+            None => tracing::info!("SIGHUP: there is nothing to read again, the source tells of its changes"),
+        }
+    }
 }
 
 /// Reports lines of the log that were dropped because no program read them.

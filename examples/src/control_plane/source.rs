@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::thread;
+use std::time::SystemTime;
 
 use xds_machine::TypeUrl;
 
@@ -13,8 +14,8 @@ use super::etcd::follow::{CHANGED, Follower, LOADED};
 use super::etcd::key::Prefix;
 use super::etcd::keys::Keys;
 use super::feed::{Feed, summary};
-use super::folder::Folder;
-use super::folder::watch::Watch;
+use super::folder::watch::{Anew, Watch};
+use super::folder::{Folder, Options};
 use super::news::{Contents, News};
 
 /// An open source, and its first news.
@@ -39,9 +40,10 @@ impl Source {
     /// One line that names what can't be read. An etcd need not be there yet.
     pub async fn open(arguments: &Arguments) -> Result<Self, String> {
         let (etcd, grouped) = (&arguments.etcd, arguments.group_by.is_some());
+        let options = Options { grouped, max_file_bytes: arguments.max_file_bytes };
         if etcd.urls.is_empty() {
             let path = arguments.resources.clone();
-            let opening = tokio::task::spawn_blocking(move || Folder::open(path, grouped)).await;
+            let opening = tokio::task::spawn_blocking(move || Folder::open(path, options, SystemTime::now())).await;
             let error = |error| format!("the folder of resources {}: {error}", arguments.resources.display());
             return Ok(Self::Folder(Box::new(opening.map_err(|error| error.to_string())?.map_err(error)?)));
         }
@@ -51,23 +53,39 @@ impl Source {
     }
 
     /// Passes the current resources, and then all changes, to `feed`, in a thread of its own. `changed` is called after
-    /// each change.
+    /// each change. Returns what lets every file of a folder be read again.
     ///
     /// # Errors
     ///
     /// One line that says what the system refuses.
-    pub fn follow(self, mut feed: Feed, hint: Hint, changed: impl Fn() + Send + Sync + 'static) -> Result<(), String> {
+    pub fn follow(
+        self,
+        mut feed: Feed,
+        hint: Hint,
+        changed: impl Fn() + Send + Sync + 'static,
+    ) -> Result<Option<Anew>, String> {
         match self {
             Self::Folder(opened) => {
                 let (folder, news) = *opened;
                 feed.take(LOADED, &folder, &news);
-                hint.give(&folder.counts());
+                // Files that may be written at the start are part of it.
+                let mut is_loaded = !folder.is_restless();
+                if is_loaded {
+                    hint.give(&folder.counts());
+                }
+                let watch = Watch::begin();
+                let anew = watch.anew();
                 thread::spawn(move || {
-                    Watch::begin().run(folder, |folder, news| {
-                        feed.take(CHANGED, folder, &news);
+                    watch.run(folder, |folder, news| {
+                        feed.take(if is_loaded { CHANGED } else { LOADED }, folder, &news);
                         changed();
+                        if !is_loaded && !folder.is_restless() {
+                            is_loaded = true;
+                            hint.give(&folder.counts());
+                        }
                     })
                 });
+                return Ok(Some(anew));
             }
             Self::Etcd(opened) => {
                 let (etcd, keys) = *opened;
@@ -84,7 +102,7 @@ impl Source {
                 thread::spawn(move || runtime.block_on(Follower::new(etcd, keys, take).run()));
             }
         }
-        Ok(())
+        Ok(None)
     }
 }
 

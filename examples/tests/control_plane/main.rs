@@ -8,3 +8,4 @@ mod messages;
 mod operation;
 mod support;
 mod tls;
+mod unknown;

@@ -178,6 +178,7 @@ async fn a_resource_sent_again_without_a_change_is_not_measured() {
     dir.put("clusters.json", clusters(&[("c1", 1)]));
     let address = free_address();
     let control_plane = ControlPlane::start_with(&dir, &["--metrics", &address]);
+    control_plane.news(1); // otherwise the first read is a change that the stream is sent
     let (cds, eds) = (type_url::CLUSTER, type_url::ENDPOINT);
     let mut peer = Peer::<Delta>::open(control_plane.channel(), ADS_DELTA).await;
     let accept = async |peer: &mut Peer<Delta>, type_url: &str| {
@@ -208,7 +209,8 @@ async fn the_program_is_ready_once_all_files_were_read_and_stays_ready_without_t
     let control_plane = ControlPlane::start_with(&dir, &["--metrics", &address]);
     let (status, body) = page(&address, "/readyz");
     assert_eq!(status, "HTTP/1.1 503 Service Unavailable");
-    assert_eq!(body, format!("not all of {} could be read yet\n", dir.0.display()));
+    let dir_name = dir.0.display();
+    assert_eq!(body, format!("not all of {dir_name} could be read yet: {dir_name}/broken.json for all nodes\n"));
     dir.put("broken.json", clusters(&[("c1", 1)]));
     control_plane.news(1);
     until_metric(&address, &format!("xds_resources{{type=\"{}\"}} 1", type_url::CLUSTER));

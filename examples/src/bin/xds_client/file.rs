@@ -321,6 +321,6 @@ fn decode(path: &Path, content: &[u8]) -> Result<sotw::Response, String> {
         Some("yaml" | "yml") => json::read_yaml_response(content),
         Some("pb") => proto::sotw::decode_response(content.to_vec().into()).map_err(|error| error.to_string()),
         Some("pb_text") => json::read_text_response(content),
-        _ => json::read_response(content),
+        _ => json::read_json_file(content),
     }
 }

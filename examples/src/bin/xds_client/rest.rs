@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::future::poll_fn;
+use std::sync::LazyLock;
 use std::task::Poll as Ready;
 
 use examples::element::names;
+use examples::reader::DESCRIPTORS;
 use examples::references::{Follower, Target};
 use serde_json::json;
 use xds_machine::client::{self, Client, Rejection};
@@ -21,6 +23,7 @@ use super::{by_type, print, print_rejected};
 
 /// Polls until the program ends.
 pub(crate) async fn run(arguments: &Arguments) -> Result<(), String> {
+    LazyLock::force(&DESCRIPTORS); // not while the first poll waits
     let uri = arguments.server()?;
     let server = Server::new(&uri, &arguments.tls_files())?;
     let targets = arguments.targets();

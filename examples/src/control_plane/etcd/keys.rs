@@ -59,7 +59,6 @@ impl Keys {
             }
         }
         gone.into_iter().for_each(|place| self.delete(place, &mut change));
-        change.news.complete = self.scopes.keys().cloned().collect();
         self.tell(change)
     }
 
@@ -144,6 +143,7 @@ impl Keys {
 
     /// Adds the touched places to the news of the views.
     fn tell(&self, Changed { touched, mut news }: Changed) -> News {
+        news.complete = self.scopes.keys().cloned().collect(); // what is not known of a view is known by name
         let mut places = BTreeSet::new();
         for place in touched {
             // A resource for all nodes is part of every group's view.

@@ -6,6 +6,7 @@ use xds_machine::message::Any;
 use xds_machine::server::Resource;
 
 use crate::control_plane::news::Key;
+use crate::reader::{DESCRIPTORS, any_name};
 use crate::{discovery_file, json};
 
 /// Reads the resource of a key. A value that begins with `{` is JSON.
@@ -15,11 +16,11 @@ use crate::{discovery_file, json};
 /// One line that says why the value is not the resource of that key.
 pub fn read(key: &Key, value: &Bytes) -> Result<Resource, String> {
     let (type_url, name) = key;
-    let of = type_url.as_str().rsplit('/').next().unwrap_or_default();
+    let of = any_name(type_url.as_str());
     let value = if value.starts_with(b"{") {
         Bytes::from(json::read_resource(of, value)?)
     } else {
-        if let Some(message) = json::DESCRIPTORS.get_message_by_name(of) {
+        if let Some(message) = DESCRIPTORS.get_message_by_name(of) {
             let is = DynamicMessage::decode(message, value.clone());
             is.map_err(|error| format!("neither JSON nor a {of}: {error}"))?;
         }

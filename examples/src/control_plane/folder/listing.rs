@@ -6,8 +6,9 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+use super::settling::STILL;
 use crate::control_plane::news::Group;
 use crate::discovery_file;
 
@@ -37,6 +38,9 @@ pub struct Stamp {
 }
 
 impl Stamp {
+    /// The stamp of no file.
+    pub const NEVER: Self = Self { len: 0, modified: None, file: (0, 0, 0) };
+
     fn of(metadata: &Metadata) -> Self {
         #[cfg(unix)]
         let file = {
@@ -47,16 +51,49 @@ impl Stamp {
         let file = (0, 0, 0);
         Self { len: metadata.len(), modified: metadata.modified().ok(), file }
     }
+
+    /// Returns the size of the file, in bytes.
+    pub fn size(&self) -> u64 {
+        self.len
+    }
+
+    /// Returns whether the file has changed within the last second before `now`, or after it.
+    pub fn is_young(&self, now: SystemTime) -> bool {
+        let is_old = |time: SystemTime| now.duration_since(time).is_ok_and(|age| age >= STILL);
+        // A move, or a tool that sets the time of the content, leaves only the time of the status.
+        let (_, seconds, nanos) = self.file;
+        let changed = Duration::new(seconds.try_into().unwrap_or_default(), nanos.try_into().unwrap_or_default());
+        !self.modified.is_some_and(is_old) || !is_old(SystemTime::UNIX_EPOCH + changed)
+    }
+}
+
+/// What is at the place of a file.
+pub enum Found {
+    File(Stamp),
+    /// Nothing, or a folder.
+    Nothing,
+    /// Something that can't be read as a file is, and why.
+    Odd(String),
+}
+
+/// Looks at the place of a file.
+pub fn find(path: &Path) -> Found {
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => Found::File(Stamp::of(&metadata)),
+        Ok(metadata) if metadata.is_dir() => Found::Nothing,
+        Ok(_) => Found::Odd("it is no regular file".to_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Found::Nothing,
+        // The file counts as present, so that reading it reports the reason.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Found::File(Stamp::NEVER),
+        Err(error) => Found::Odd(error.to_string()), // a loop of links
+    }
 }
 
 /// Returns the stamp of a file, or `None` if there is no file.
 pub fn stamp(path: &Path) -> Option<Stamp> {
-    match fs::metadata(path) {
-        Ok(metadata) if metadata.is_dir() => None,
-        Ok(metadata) => Some(Stamp::of(&metadata)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        // The file counts as present, so that reading it reports the reason.
-        Err(_) => Some(Stamp { len: 0, modified: None, file: (0, 0, 0) }),
+    match find(path) {
+        Found::File(stamp) => Some(stamp),
+        Found::Nothing | Found::Odd(_) => None,
     }
 }
 
@@ -67,6 +104,8 @@ pub struct Listing {
     pub groups: BTreeSet<Arc<str>>,
     /// Sub-folders that exist and can't be read, each with the reason.
     pub unreadable: BTreeMap<Arc<str>, String>,
+    /// Entries with the name of a file that are none, each with the reason.
+    pub odd: BTreeMap<PathBuf, String>,
 }
 
 impl Listing {
@@ -99,10 +138,11 @@ impl Listing {
         for entry in fs::read_dir(path)? {
             let name = entry?.file_name();
             let path = path.join(&name);
-            match discovery_file::is_one(&path).then(|| stamp(&path)).flatten() {
-                Some(stamp) => drop(self.files.insert(FileId { group: group.clone(), name }, stamp)),
-                None if group.is_none() && !is_hidden(&path) => others.push(name),
-                None => {}
+            match discovery_file::is_one(&path).then(|| find(&path)) {
+                Some(Found::File(stamp)) => drop(self.files.insert(FileId { group: group.clone(), name }, stamp)),
+                Some(Found::Odd(why)) => drop(self.odd.insert(path, why)),
+                Some(Found::Nothing) | None if group.is_none() && !is_hidden(&path) => others.push(name),
+                Some(Found::Nothing) | None => {}
             }
         }
         Ok(others)

@@ -1,26 +1,45 @@
 //! Watches a folder by the system's notifications, and by periodic looks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use notify::event::{AccessKind, AccessMode, EventKind};
+use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
 
 use super::listing::{FolderId, folder_id};
-use super::{Folder, Touched};
+use super::{Folder, Touch, Touched};
 use crate::control_plane::news::News;
 
 /// The time between two looks at files that were touched.
 const SETTLE: Duration = Duration::from_millis(20);
 
+/// What a watch waits for.
+enum Happened {
+    /// A notification of the system.
+    Event(notify::Result<Event>),
+    /// Somebody wants every file to be read again.
+    Anew,
+}
+
+/// Lets every file be read again.
+#[derive(Clone)]
+pub struct Anew(Sender<Happened>);
+
+impl Anew {
+    /// Asks the watch to read every file again. Does nothing if the watch has ended.
+    pub fn ask(&self) {
+        let _ = self.0.send(Happened::Anew);
+    }
+}
+
 /// The notifications of a folder and its sub-folders.
 pub struct Watch {
     watcher: Option<RecommendedWatcher>,
-    events: Receiver<notify::Result<Event>>,
+    events: Receiver<Happened>,
     /// Keeps the channel open if there is no watcher.
-    _sender: Sender<notify::Result<Event>>,
+    sender: Sender<Happened>,
     /// The watched folders, each with its identity when the watch began: another folder may have taken its place.
     watched: BTreeMap<PathBuf, FolderId>,
     /// Folders without notifications.
@@ -33,7 +52,7 @@ impl Watch {
         let (sender, events) = channel();
         let handler = sender.clone();
         let watcher = match notify::recommended_watcher(move |event| {
-            let _ = handler.send(event);
+            let _ = handler.send(Happened::Event(event));
         }) {
             Ok(watcher) => Some(watcher),
             Err(error) => {
@@ -42,7 +61,12 @@ impl Watch {
             }
         };
         let (watched, unwatched) = Default::default();
-        Self { watcher, events, _sender: sender, watched, unwatched }
+        Self { watcher, events, sender, watched, unwatched }
+    }
+
+    /// Returns what lets every file be read again.
+    pub fn anew(&self) -> Anew {
+        Anew(self.sender.clone())
     }
 
     /// Watches a folder forever, and passes its news to `take`.
@@ -52,9 +76,9 @@ impl Watch {
         self.follow(&folder);
         loop {
             let touched = self.wait(&folder, next);
-            let all = matches!(touched, Touched::All);
+            let all = touched.all;
             let start = Instant::now();
-            let news = folder.look(touched);
+            let news = folder.look(touched, start);
             take(&folder, news);
             if all {
                 next = Instant::now() + self.pause(start.elapsed());
@@ -68,26 +92,25 @@ impl Watch {
     /// Waits until a look is due, and returns its scope.
     fn wait(&self, folder: &Folder, next: Instant) -> Touched {
         let due = if folder.is_restless() { next.min(Instant::now() + SETTLE) } else { next };
-        let mut paths = BTreeSet::new();
-        let mut all = false;
+        let mut touched = Touched::default();
         loop {
             let left = due.saturating_duration_since(Instant::now());
             match self.events.recv_timeout(left) {
-                Ok(event) => all |= note(event, &mut paths),
+                Ok(happened) => note(happened, &mut touched),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             }
             if Instant::now() >= due {
                 break; // though events keep coming
             }
             if !folder.is_restless() {
-                self.events.try_iter().for_each(|event| all |= note(event, &mut paths));
-                if all || !paths.is_empty() {
+                self.events.try_iter().for_each(|happened| note(happened, &mut touched));
+                if touched.lost || touched.anew || !touched.paths.is_empty() {
                     break;
                 }
             }
         }
-        all |= Instant::now() >= next;
-        if all { Touched::All } else { Touched::Paths(paths) }
+        touched.all = Instant::now() >= next;
+        touched
     }
 
     /// Returns the time until the next look at everything. With notifications, looks find only the changes that these
@@ -134,16 +157,29 @@ impl Watch {
     }
 }
 
-/// Adds the paths that an event touched. Returns whether there are others, which are unknown.
-fn note(event: notify::Result<Event>, paths: &mut BTreeSet<PathBuf>) -> bool {
-    let Ok(event) = event else { return true };
-    match event.kind {
+/// Adds what has happened to the scope of the next look.
+fn note(happened: Happened, touched: &mut Touched) {
+    let event = match happened {
+        Happened::Anew => return touched.anew = true,
+        Happened::Event(Err(_)) => return touched.lost = true,
+        Happened::Event(Ok(event)) => event,
+    };
+    let touch = match event.kind {
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) => Touch::Done,
         // Reading is no change; otherwise a file that this program reads would be read for ever.
-        EventKind::Access(kind) if kind != AccessKind::Close(AccessMode::Write) => false,
-        _ => {
-            let lost = event.need_rescan();
-            paths.extend(event.paths);
-            lost
+        EventKind::Access(_) => return,
+        EventKind::Modify(ModifyKind::Name(_)) | EventKind::Remove(_) => Touch::Done,
+        // Where the system does not tell of the end of writes, only time tells.
+        EventKind::Modify(ModifyKind::Data(_)) if cfg!(target_os = "linux") => Touch::Written,
+        _ => Touch::Seen,
+    };
+    touched.lost |= event.need_rescan();
+    for path in event.paths {
+        match touched.paths.entry(path) {
+            // What merely may have changed says nothing new of a writer.
+            btree_map::Entry::Occupied(mut known) if touch != Touch::Seen => drop(known.insert(touch)),
+            btree_map::Entry::Occupied(_) => {}
+            btree_map::Entry::Vacant(new) => drop(new.insert(touch)),
         }
     }
 }

@@ -74,10 +74,7 @@ impl Groups {
             view.change(changes, news.complete.contains(&group));
         }
         let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
-        all.change(for_all);
-        if news.complete.contains(&None) {
-            all.set_known();
-        }
+        all.change(for_all, news.complete.contains(&None));
         drop(all);
         self.rest.store().wake();
         // Views that were added meanwhile are woken too: their streams may have read before the change.

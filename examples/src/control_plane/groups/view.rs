@@ -47,10 +47,7 @@ impl View {
     /// Changes the view's own cache, if it has one.
     pub fn change(&self, changes: &[Change], is_complete: bool) {
         if let Some(own) = &mut *self.0.own.write().unwrap_or_else(PoisonError::into_inner) {
-            own.change(changes);
-            if is_complete {
-                own.set_known();
-            }
+            own.change(changes, is_complete);
         }
     }
 

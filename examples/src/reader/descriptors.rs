@@ -1,0 +1,16 @@
+//! The descriptors of all messages of Envoy's API.
+
+use std::sync::LazyLock;
+
+use prost_reflect::DescriptorPool;
+
+/// The descriptors of all messages of Envoy's API, contrib included; see the page beside the set.
+pub static DESCRIPTORS: LazyLock<DescriptorPool> = LazyLock::new(|| {
+    let set: &[u8] = include_bytes!("../../descriptors/envoy.bin");
+    DescriptorPool::decode(set).expect("a descriptor set, checked by tests")
+});
+
+/// Returns the full name of the message that a type URL names: what follows its last slash.
+pub fn any_name(type_url: &str) -> &str {
+    type_url.rsplit('/').next().unwrap_or_default()
+}
