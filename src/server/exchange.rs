@@ -166,7 +166,8 @@ impl Exchange {
         let again = later.flat_map(|more| more.names.iter().cloned()).collect();
         self.stale = 0;
         self.settle_before(at, has_content, version, rejection);
-        if has_content && !(is_resent && rejection.is_some()) {
+        let has_resources = has_content || !answered.extent.is_nothing();
+        if has_resources && !(is_resent && rejection.is_some()) {
             self.judge(answered.extent, rejection.or(answered.refused.as_deref()), again);
         }
         if self.out.is_empty() {

@@ -54,6 +54,14 @@ impl Extent {
     /// The extent of a response that has heartbeats alone.
     pub(super) const NOTHING: Self = Self { after: Some(Revision(0)), to: Revision(0), whole: false, more: None };
 
+    /// Returns the extent of a response that has these names alone, as of a revision.
+    pub(super) fn of_names(to: Revision, names: BTreeSet<ResourceName>) -> Self {
+        if names.is_empty() {
+            return Self::NOTHING;
+        }
+        Self { after: Some(to), to, whole: false, more: Some(More { names, ..More::default() }.into()) }
+    }
+
     /// Returns whether the extent certainly has no resource.
     pub(super) fn is_nothing(&self) -> bool {
         let more = |more: &More| !more.names.is_empty() || more.pages.is_some() || !more.ahead.is_empty();

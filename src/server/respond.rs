@@ -174,7 +174,8 @@ impl<V: Variant> Server<V> {
             return None;
         }
         draft.only_beats = true;
-        Some(self.respond(at, now, version, Extent::NOTHING, draft))
+        let extent = Extent::of_names(source.revision(), core::mem::take(&mut draft.answered));
+        Some(self.respond(at, now, version, extent, draft))
     }
 
     /// Returns the constraints of the other types and of the configuration on a response. `answers_only`: changes wait.

@@ -276,13 +276,16 @@ impl Subscription {
         let sent: BTreeSet<ResourceName> = draft.resources().map(|resource| resource.name().clone()).collect();
         for resource in alive.into_iter().filter(|resource| !sent.contains(resource.name())) {
             let may_have = !self.is_rejected(source, resource.name());
-            if may_have {
-                draft.beats.push(resource.name().clone());
-            }
             match with_content {
-                true if may_have => draft.parts.push(Part::One(resource)),
+                true if may_have => {
+                    draft.answered.insert(resource.name().clone());
+                    draft.parts.push(Part::One(resource));
+                }
                 true => {}
-                false => draft.parts.push(Part::Heartbeat(resource)),
+                false => {
+                    draft.beats.extend(may_have.then(|| resource.name().clone()));
+                    draft.parts.push(Part::Heartbeat(resource));
+                }
             }
         }
         draft.must_send |= !draft.parts.is_empty();

@@ -75,13 +75,13 @@ impl Memory {
             let mut names = self.listed.iter().filter(|listed| !is_alias(listed));
             let by_alias = !names.any(|listed| stands_for(listed, name, None));
             let waited = setup.response_limit.is_some() || setup.types.len() > 1;
-            let exempt = self.doubted.contains(name) || by_alias || waited;
+            let exempt = self.doubted.contains(name) || by_alias || waited || self.several;
             // A resource may be claimed in a form that an alias does not stand for.
             let had = self.had.contains(name) || self.claimed;
             assert!(had || exempt, "{name} was not sent, and an earlier form counts as sent");
         } else if status == DeliveryStatus::NotSent && self.delivered.contains_key(name) {
             let was_gone = self.gone.contains(name) || self.doubted.contains(name);
-            let at_limit = setup.limit.is_some() || setup.response_limit.is_some();
+            let at_limit = setup.limit.is_some() || setup.response_limit.is_some() || self.several;
             // What is requested, or has to be sent again after a cluster, waits for its answer.
             let again = self.reasons.contains(name);
             let waits = self.sent.is_none() || self.asked_since || again || setup.types.len() > 1;

@@ -37,7 +37,8 @@ impl Memory {
         // endpoints of a cluster are sent again.
         let by_alias = (setup.response_limit.is_some() || self.claimed) && setup.names.iter().any(is_alias);
         let answers = self.asked_since || by_alias || setup.types.len() > 1;
-        let exempt = answers || self.resubscribed || setup.limit.is_some() || setup.is_forgetful();
+        let repeats = setup.response_limit.is_some() && !V::LISTS;
+        let exempt = answers || repeats || setup.limit.is_some() || setup.is_forgetful();
         for name in &response.removed {
             let is_new = self.told_gone.insert(name.clone());
             assert!(is_new || exempt, "the client knows that {name} does not exist, and is told again");
