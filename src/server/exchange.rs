@@ -20,6 +20,9 @@ use crate::time::Instant;
 /// The number of responses with content whose ACK or NACK is recognised: the last one, and the one whose place it took.
 const RECOGNISED: usize = 2;
 
+/// The number of earlier responses, of a client that does not answer, whose late NACK is recognised.
+const SHARED: usize = 16;
+
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct Exchange {
     /// Nonce of the last response.
@@ -50,7 +53,9 @@ pub(super) struct Out {
     pub(super) beats: Vec<ResourceName>,
     /// Whether a newer response took its place, because the answer took too long.
     pub(super) is_replaced: bool,
-    /// The client's error message, if it rejected an earlier response that shares the verdict of this one.
+    /// Nonces of earlier responses that share the verdict of this one, at most [`SHARED`].
+    pub(super) shares: Vec<Nonce>,
+    /// The client's error message, if it rejected one of these.
     pub(super) refused: Option<Box<str>>,
 }
 
@@ -138,6 +143,8 @@ impl Exchange {
             next.extent.join(oldest.extent);
             next.beats.extend(oldest.beats);
             next.refused = next.refused.take().or(oldest.refused);
+            let shares = oldest.shares.into_iter().chain([oldest.nonce]).chain(core::mem::take(&mut next.shares));
+            next.shares = shares.take(SHARED).collect();
         }
         self.unanswered = self.unanswered.saturating_add(1);
     }
@@ -207,11 +214,11 @@ impl Exchange {
         }
     }
 
-    /// Notes the NACK of a response that is no longer recognised: the response that shares its verdict is rejected.
-    pub(super) fn refuse_oldest(&mut self, reason: &str) {
-        let shares = |out: &&mut Out| out.until.is_some();
-        if let Some(oldest) = self.out.iter_mut().find(shares).filter(|_| self.unanswered > 0) {
-            oldest.refused.get_or_insert_with(|| reason.into());
+    /// Notes a NACK that is no answer to a response in flight. The response that shares the verdict of the rejected one is
+    /// rejected with it.
+    pub(super) fn refuse(&mut self, nonce: &Nonce, reason: &str) {
+        if let Some(out) = self.out.iter_mut().find(|out| out.shares.contains(nonce)) {
+            out.refused.get_or_insert_with(|| reason.into());
         }
     }
 
@@ -301,6 +308,7 @@ impl Relabel for Exchange {
             out.revision.relabel(by);
             out.extent.relabel(by);
             out.until.relabel(by);
+            out.shares.iter_mut().for_each(|nonce| nonce.relabel(by));
         }
         if let Some(rejections) = &mut self.rejections {
             rejections.relabel(by);

@@ -341,10 +341,8 @@ impl<V: Variant> Server<V> {
             of.exchange.reset_stale();
             return false;
         }
-        if let Some(rejection) =
-            rejection.filter(|_| answered.is_none() && nonce::was_given(self.stream, self.sent, nonce))
-        {
-            of.exchange.refuse_oldest(rejection);
+        if let Some(rejection) = rejection.filter(|_| answered.is_none()) {
+            of.exchange.refuse(nonce, rejection);
         }
         let reason = if nonce.is_empty() { DropReason::NoNonce } else { DropReason::OtherNonce };
         let nonce = if nonce.as_bytes().len() > nonce::LONGEST { Nonce::default() } else { nonce.clone() };

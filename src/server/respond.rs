@@ -1,5 +1,6 @@
 //! The next response of a stream: which type has its turn, what it waits for, and what it sends.
 
+use alloc::vec::Vec;
 use core::marker::PhantomData;
 
 use super::Server;
@@ -216,6 +217,7 @@ impl<V: Variant> Server<V> {
             until,
             beats,
             is_replaced: false,
+            shares: Vec::new(),
             refused: None,
         };
         of.exchange.send(now, out);
