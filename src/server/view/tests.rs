@@ -115,7 +115,7 @@ impl World {
 
     fn take(&mut self, step: Step) {
         let now = self.cache.revision();
-        if let Step::Put { name, .. } | Step::Remove { name } = step {
+        if matches!(step, Step::Put { .. } | Step::Remove { .. }) {
             self.change(step);
             return;
         }
