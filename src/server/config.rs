@@ -314,7 +314,7 @@ pub struct Limits {
     /// Consecutive stale requests of one type after which the stream is closed with RESOURCE_EXHAUSTED. A request that
     /// changes the subscribed names does not count, nor does the late answer to a response. Default 1,000.
     pub stale_requests: u32,
-    /// Actions that wait to be polled. Default 1,024.
+    /// Actions that wait to be polled; zero counts as one. Default 1,024.
     pub waiting_actions: usize,
 }
 

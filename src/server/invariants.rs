@@ -37,7 +37,7 @@ impl<V: Variant> Server<V> {
             ensure!(stale <= limit || self.closed, "{stale} stale requests, and open");
         }
         // A request causes four actions at most: the node, a verdict or stale request, the close, the subscription.
-        let (waiting, limit) = (self.actions.len(), limits.waiting_actions + 4);
+        let (waiting, limit) = (self.actions.len(), limits.waiting_actions.max(1) + 4);
         ensure!(waiting <= limit, "{waiting} actions wait, limit {limit}");
         Ok(())
     }

@@ -259,8 +259,9 @@ impl<V: Variant> Server<V> {
     fn check(&self, request: &mut V::Request) -> Result<Result<usize, usize>, Error> {
         let settings = self.config.settings();
         let limits = &settings.limits;
-        if self.actions.len() >= limits.waiting_actions {
-            return Err(Misuse::ActionsWaiting { limit: limits.waiting_actions }.into());
+        let most = limits.waiting_actions.max(1);
+        if self.actions.len() >= most {
+            return Err(Misuse::ActionsWaiting { limit: most }.into());
         }
         if settings.require_node && self.types.is_empty() && V::node(request).is_none_or(|node| node.id.is_empty()) {
             return Err(PeerMisbehaved::MissingNode.into()); // S-COM-05

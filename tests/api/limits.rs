@@ -120,6 +120,9 @@ fn a_server_refuses_requests_beyond_the_limit_of_waiting_actions() {
     let requests = || [request("t", names(1)), request("u", names(1))];
     assert_eq!(last(limits(2), requests()), Ok(()));
     assert_eq!(last(limits(1), requests()), Err(Error::Caller(Misuse::ActionsWaiting { limit: 1 })));
+    // Zero would refuse each request.
+    assert_eq!(last(limits(0), requests()), Err(Error::Caller(Misuse::ActionsWaiting { limit: 1 })));
+    assert_eq!(last(limits(0), [request("t", names(1))]), Ok(()));
 }
 
 /// Consecutive stale requests of one type and for one reason are one action, which has the last nonce; a nonce of more
