@@ -38,6 +38,16 @@ impl Ghost {
                 {
                     memory.unanswered.pop_front().into_iter().for_each(|(nonce, ..)| _ = memory.waited.remove(&nonce));
                 }
+                // With the small limits one answer waits: the older ACK is left out, for that of a later response stands
+                // for it.
+                while setup.limit.is_some()
+                    && memory.unanswered.front().is_some_and(|(nonce, _, verdict)| {
+                        let accepted = verdict.as_ref().is_none_or(|(accepted, _)| *accepted);
+                        nonce != request.nonce && accepted
+                    })
+                {
+                    memory.unanswered.pop_front().into_iter().for_each(|(nonce, ..)| _ = memory.waited.remove(&nonce));
+                }
                 let (nonce, version, verdict) =
                     memory.unanswered.pop_front().expect("an answer to a response that was read");
                 assert_eq!(*request.nonce, nonce, "responses are answered in order");
