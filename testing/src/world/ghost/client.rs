@@ -217,7 +217,9 @@ impl Ghost {
         let t = self.types.iter().position(|memory| memory.beats.iter().any(|beats| beats.nonce == *update.nonce()));
         let beats = t.and_then(|t| self.types[t].beats.iter().find(|beats| beats.nonce == *update.nonce()));
         for resource in update.resources() {
-            let beaten = beats.is_some_and(|beats| beats.resources.contains_key(resource.name()));
+            // The content of a response that waited may be that of an earlier one, which was merged into it.
+            let merged = t.is_some_and(|t| self.types[t].waited.contains(update.nonce()));
+            let beaten = !merged && beats.is_some_and(|beats| beats.resources.contains_key(resource.name()));
             assert!(!beaten, "{} lives on, and that is no content", resource.name());
             let content = resource.body().last().copied();
             assert!(app.wants(resource.name(), content), "{} is not wanted", resource.name());
