@@ -352,7 +352,10 @@ impl<V: Both> World<V> {
         if !self.verdicts.is_empty() {
             steps.push(Step::Judge);
         }
-        if self.due().is_some_and(|due| due <= self.now) {
+        // The bound of a server's wait is over until the server is polled.
+        let waits_for_poll =
+            steps.contains(&Step::Answer) && self.client.poll_timeout().is_none_or(|due| due > self.now);
+        if self.due().is_some_and(|due| due <= self.now) && !waits_for_poll {
             steps.push(Step::Tick);
         }
     }
