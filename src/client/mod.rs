@@ -60,6 +60,7 @@ mod names;
 mod reading;
 mod resources;
 mod sotw;
+mod standing;
 mod state;
 mod subscription;
 mod timers;
