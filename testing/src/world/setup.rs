@@ -298,5 +298,5 @@ impl Setup {
 }
 
 fn client_limits() -> client::Limits {
-    client::Limits { waiting_responses: 1, departed_names: 0, ..client::Limits::default() }
+    client::Limits { waiting_responses: 8, departed_names: 0, ..client::Limits::default() }
 }
