@@ -185,23 +185,22 @@ async fn every_response_of_a_subscribed_type_is_answered_once_and_in_order() {
     assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "", "", None));
     let (a, b) = (named("a", "x"), named("b", "x"));
     // The same nonce three times, a duplicate name, types without a subscription, and no nonce at all.
+    let twice = "resource a is in the response twice";
+    assert_eq!(program.line().await, opened(1, &server));
     peer.send(sotw(CLUSTER, "1", "same", [a.clone()])).await;
+    assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "1", "same", None));
+    assert_eq!(program.line().await, applied(CLUSTER, "1", &[("a", "1", &a)], &[]));
     peer.send(sotw(CLUSTER, "2", "same", [a.clone(), a.clone()])).await;
+    assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "1", "same", Some(twice)));
+    let rejected = json!({ "type_url": CLUSTER, "errors": [{ "name": null, "message": twice }] });
+    assert_eq!(program.line().await, json!({ "reject": rejected }));
     peer.send(sotw(ROUTE, "9", "other", [])).await;
     peer.send(sotw("", "9", "none", [])).await;
     peer.send(sotw(CLUSTER, "3", "same", [a.clone(), b.clone()])).await;
-    peer.send(sotw(CLUSTER, "4", "", [b.clone()])).await;
-    let twice = "resource a is in the response twice";
-    assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "1", "same", None));
-    assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "1", "same", Some(twice)));
     assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "3", "same", None));
-    assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "4", "", None));
-    assert_eq!(program.line().await, opened(1, &server));
-    assert_eq!(program.line().await, applied(CLUSTER, "1", &[("a", "1", &a)], &[]));
-    // A nonce identifies the response that an error belongs to; this server's repeated nonce does not.
     assert_eq!(program.line().await, applied(CLUSTER, "3", &[("a", "3", &a), ("b", "3", &b)], &[]));
-    let rejected = json!({ "type_url": CLUSTER, "errors": [{ "name": null, "message": twice }] });
-    assert_eq!(program.line().await, json!({ "reject": rejected }));
+    peer.send(sotw(CLUSTER, "4", "", [b.clone()])).await;
+    assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "4", "", None));
     assert_eq!(program.line().await, applied(CLUSTER, "4", &[("b", "4", &b)], &["a"]));
 }
 
