@@ -169,11 +169,16 @@ impl Exchange {
         let (has_content, later) = (answered.until.is_some(), &self.out[at..]);
         // What a later response answered by name has a verdict of its own.
         let is_resent = later.iter().any(|out| out.extent.is_all());
-        let later = later.iter().filter_map(|out| out.extent.more.as_deref());
+        let later = later.iter().filter(|out| out.until.is_some()).filter_map(|out| out.extent.more.as_deref());
         let again = later.flat_map(|more| more.names.iter().cloned()).collect();
         self.stale = 0;
         self.settle_before(at, has_content, version, rejection);
-        let has_resources = has_content || !answered.extent.is_nothing();
+        let names =
+            answered.extent.more.as_deref().filter(|_| !has_content && rejection.is_none()).map(|more| &more.names);
+        if let (Some(names), Some(rejections)) = (names, &mut self.rejections) {
+            rejections.accept_names(names);
+        }
+        let has_resources = has_content || (rejection.is_some() && !answered.extent.is_nothing());
         if has_resources && !(is_resent && rejection.is_some()) {
             self.judge(answered.extent, rejection.or(answered.refused.as_deref()), again);
         }

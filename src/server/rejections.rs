@@ -69,6 +69,12 @@ impl Rejections {
         }
     }
 
+    /// Notes that the client accepted these names in a response of heartbeats with content, sent before it rejected them.
+    pub(super) fn accept_names(&mut self, names: &BTreeSet<ResourceName>) {
+        self.list.iter_mut().for_each(|rejection| rejection.again.extend(names.iter().cloned()));
+        self.list.retain(|rejection| !rejection.is_over());
+    }
+
     /// Notes that the response in flight was accepted.
     pub(super) fn accept(&mut self) {
         self.resent.clear();

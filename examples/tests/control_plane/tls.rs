@@ -253,6 +253,7 @@ fn polls_over_tls_need_a_client_certificate_and_a_trusted_server() {
     stage.dir.put("client.pem", &client.cert);
     stage.dir.put("client.key", &client.key);
     let control_plane = stage.start(&["--tls-client-ca", &ca]);
+    control_plane.news(1); // its files are read
 
     let first = poll(&control_plane.address, &["--tls-ca", &ca, "--tls-cert", &cert, "--tls-key", &key]);
     let server = first["open"]["server"].as_str().expect("an open");

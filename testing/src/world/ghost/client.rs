@@ -244,6 +244,8 @@ impl Ghost {
             match verdict {
                 _ if nonce == judged => break,
                 Some((_, by_then)) => accepted = by_then.clone(),
+                // Merged with the one that is judged now (SotW): it shares that verdict.
+                None if memory.waited.contains(nonce) => {}
                 None => accepted = BTreeSet::from([version.clone()]),
             }
         }
