@@ -117,8 +117,8 @@ impl<V: Variant> Server<V> {
         self.types.iter().map(|of| of.exchange.count_out()).sum()
     }
 
-    /// Returns whether no response with content is in flight, and nothing waits for another type. If a settled stream has nothing
-    /// to transmit, its client has judged all that the source holds for it.
+    /// Returns whether no response with content is in flight, and nothing waits for another type. If a settled stream has
+    /// nothing to transmit, its client has judged all that the source holds for it.
     pub fn is_settled(&self) -> bool {
         self.types.iter().all(|of| !of.exchange.is_out() && of.hold.is_none() && of.defer_until.is_none())
     }

@@ -90,7 +90,7 @@ impl Exchange {
     /// Returns whether the answer to a new name may be sent at once, beside the responses that wait for their ACK or
     /// NACK: two are recognised.
     pub(super) fn has_room_for_answers(&self) -> bool {
-        self.content().count() < RECOGNISED
+        self.count_out() < RECOGNISED
     }
 
     /// Returns the version of the last response with content that waits for its ACK or NACK.
