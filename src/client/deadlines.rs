@@ -2,7 +2,6 @@
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
-use core::time::Duration;
 
 use crate::ensure::ensure;
 use crate::model::{Label, Relabel};
@@ -29,9 +28,9 @@ impl Deadlines {
         }
     }
 
-    /// Moves all deadlines.
-    pub(super) fn delay(&mut self, by: Duration) {
-        self.at.values_mut().for_each(|deadline| *deadline = *deadline + by);
+    /// Changes all deadlines.
+    pub(super) fn change_all(&mut self, change: impl FnMut(&mut Instant)) {
+        self.at.values_mut().for_each(change);
         self.order = self.at.iter().map(|(name, &deadline)| (deadline, name.clone())).collect();
     }
 
@@ -44,9 +43,11 @@ impl Deadlines {
 
     /// Takes a name whose deadline has passed.
     pub(super) fn take(&mut self, now: Instant) -> Option<ResourceName> {
-        if self.next()? > now {
-            return None;
-        }
+        if self.next()? > now { None } else { self.take_first() }
+    }
+
+    /// Takes the name with the earliest deadline.
+    pub(super) fn take_first(&mut self) -> Option<ResourceName> {
         let (_, name) = self.order.pop_first()?;
         self.at.remove(&name);
         Some(name)
@@ -83,7 +84,6 @@ impl Deadlines {
 
 impl Relabel for Deadlines {
     fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
-        self.at.values_mut().for_each(|deadline| deadline.relabel(by));
-        self.order = self.at.iter().map(|(name, &deadline)| (deadline, name.clone())).collect();
+        self.change_all(|deadline| deadline.relabel(by));
     }
 }

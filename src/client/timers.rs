@@ -23,7 +23,11 @@ pub(super) enum Asked {
 pub(super) struct Timers {
     /// Names in requests that the transport has not taken yet, by the number of the request.
     asked: VecDeque<(u64, Asked)>,
+    /// When the name of a running timer counts as missing, if time never stood still.
     existence: Deadlines,
+    /// How long time has stood still since the first of these timers started. All deadlines are later by this, so that
+    /// none has to be moved.
+    stood: Duration,
     /// Since when time stands still: the server may have answered, and the client can't see it.
     stands_since: Option<Instant>,
     /// The number of the last request with an ACK or NACK, until the transport has taken it.
@@ -59,9 +63,8 @@ impl Timers {
             None if stands => self.stands_since = Some(now),
             Some(since) if !stands => {
                 self.stands_since = None;
-                if since < now && !self.existence.is_empty() {
-                    self.existence.delay(now.saturating_since(since));
-                }
+                self.stood = self.stood.saturating_add(now.saturating_since(since));
+                self.tidy();
             }
             _ => {}
         }
@@ -83,16 +86,25 @@ impl Timers {
     /// Starts a timer unless it already runs (C-TIMER-05).
     pub(super) fn start(&mut self, name: &ResourceName, now: Instant, timeout: Duration) {
         if self.existence.get(name).is_none() {
-            self.existence.set(name, Some(self.stands_since.unwrap_or(now) + timeout));
+            let due = (self.stands_since.unwrap_or(now) + timeout).since_epoch();
+            self.existence.set(name, Some(Instant::from_epoch(due.saturating_sub(self.stood))));
         }
     }
 
     pub(super) fn stop(&mut self, name: &ResourceName) {
         self.existence.set(name, None);
+        self.tidy();
     }
 
     pub(super) fn stop_where(&mut self, stop: impl Fn(&str) -> bool) {
         self.existence.retain(|name| !stop(name.as_str()));
+        self.tidy();
+    }
+
+    fn tidy(&mut self) {
+        if self.existence.is_empty() {
+            self.stood = Duration::ZERO;
+        }
     }
 
     /// Returns the number of running timers.
@@ -107,17 +119,23 @@ impl Timers {
 
     /// Takes a name whose time-out has passed.
     pub(super) fn take_due(&mut self, now: Instant) -> Option<ResourceName> {
-        if self.stands_since.is_some() { None } else { self.existence.take(now) }
+        if self.next()? > now {
+            return None;
+        }
+        let name = self.existence.take_first();
+        self.tidy();
+        name
     }
 
     pub(super) fn next(&self) -> Option<Instant> {
-        if self.stands_since.is_some() { None } else { self.existence.next() }
+        if self.stands_since.is_some() { None } else { Some(self.existence.next()? + self.stood) }
     }
 
     /// Checks the invariants: timers run only for names that `may_be_awaited`.
     pub(super) fn check(&self, may_be_awaited: impl Fn(&ResourceName) -> bool) -> Result<(), String> {
         ensure!(self.asked.iter().is_sorted_by(|a, b| a.0 < b.0), "requests are not in order");
         self.existence.check()?;
+        ensure!(!self.existence.is_empty() || self.stood.is_zero(), "no timer runs, and time stood still for one");
         let astray = self.existence.names().find(|name| !may_be_awaited(name));
         ensure!(astray.is_none(), "{astray:?} is awaited, and held or not wanted");
         Ok(())
@@ -127,8 +145,17 @@ impl Timers {
 impl Relabel for Timers {
     fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
         self.asked.iter_mut().for_each(|(seq, _)| by(Label::Request(seq)));
-        self.existence.relabel(by);
+        // While time stands still, the time that is left counts from the moment since when, and not from now.
+        let (since, stood) = (self.stands_since, core::mem::take(&mut self.stood));
         self.stands_since.relabel(by);
+        let stands = since.zip(self.stands_since);
+        self.existence.change_all(|due| {
+            *due = *due + stood;
+            match stands {
+                Some((before, after)) => *due = after + due.saturating_since(before),
+                None => due.relabel(by),
+            }
+        });
         self.answering.iter_mut().for_each(|seq| by(Label::Request(seq)));
     }
 }
