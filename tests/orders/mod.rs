@@ -1,6 +1,7 @@
 //! Checks of every order of steps, for machines, servers and watchers: exhaustive searches, properties and regressions.
 
 mod by_letter;
+mod canonical;
 mod machines_are_values;
 mod properties;
 mod regressions;

@@ -26,7 +26,7 @@ impl<V: Both> Relabel for World<V> {
             sending.relabel(by);
             for app in apps {
                 app.judging.relabel(by);
-                app.until.values_mut().for_each(|until| until.relabel(by));
+                app.until.values_mut().chain(app.extended.values_mut()).for_each(|until| until.relabel(by));
             }
             ghost.relabel(by);
             faulty.relabel(by);

@@ -55,13 +55,12 @@ pub struct World<V: Both> {
 impl<V: Both> World<V> {
     /// Makes a world without history.
     pub fn new(setup: Arc<Made>) -> Self {
-        let pair = Pair::new(&setup);
         Self {
             budget: setup.budget,
             now: Instant::EPOCH,
             store: Store::new(&setup),
             streams: 0,
-            pairs: vec![pair; setup.clients],
+            pairs: (0..setup.clients).map(|c| Pair::new(&setup, c)).collect(),
             setup,
         }
     }

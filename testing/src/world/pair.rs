@@ -32,9 +32,9 @@ pub struct Pair<V: Both> {
 }
 
 impl<V: Both> Pair<V> {
-    pub(super) fn new(setup: &Made) -> Self {
+    pub(super) fn new(setup: &Made, c: usize) -> Self {
         Self {
-            client: Client::new(setup.client.clone()),
+            client: Client::new(setup.client.clone().with_id(c as u64)),
             server: None,
             up: VecDeque::new(),
             down: VecDeque::new(),
