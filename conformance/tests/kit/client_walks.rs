@@ -124,6 +124,8 @@ pub(crate) const FOUND: &[(Wrong, &str)] = &[
     (Wrong::AnswersTwice, "answered-twice"),
     (Wrong::NoTtl, ""),
     (Wrong::DropsOnReturn, ""),
+    (Wrong::ReadsEight, "not-answered"),
+    (Wrong::OneRequestAtATime, "names"),
 ];
 
 #[test]

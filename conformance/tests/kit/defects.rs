@@ -340,7 +340,8 @@ impl Defect for Seeded {
                 // A server may also send the content again to renew a TTL.
                 let is_known =
                     |item: &Item| before.iter().any(|old| old.name == item.name && old.revision == item.revision);
-                answered || !response.resources.iter().all(|item| item.body.is_none() || is_known(item))
+                let renews = |item: &Item| item.ttl.is_some() && (item.body.is_none() || is_known(item));
+                answered || response.resources.is_empty() || !response.resources.iter().all(renews)
             }
             Wrong::ClustersLast if self.world && response.type_url == resource::type_url("cds") => {
                 self.late.push(response.clone());

@@ -161,11 +161,11 @@ const FOUND: &[(Wrong, &[&str])] = &[
     (Wrong::IgnoresResubscribe, &["not-removed", "not-sent", "owed", "unanswered"]),
     (Wrong::TellsMissingOnce, &["not-removed", "unanswered"]),
     (Wrong::AnswersUnsubscribe, &["needless"]),
-    (Wrong::DiesOfPhantoms, &["not-removed", "not-sent", "owed", "unanswered"]),
-    (Wrong::IgnoresUnsubscribe, &[]),
+    (Wrong::DiesOfPhantoms, &["not-sent", "owed", "unanswered"]),
+    (Wrong::IgnoresUnsubscribe, &["unsubscribed-in-wildcard"]),
     (Wrong::WildcardForEver, &[]),
     (Wrong::NoNamesMeansAll, &[]),
-    (Wrong::ResendsAllOnChange, &["not-removed", "not-sent"]),
+    (Wrong::ResendsAllOnChange, &["needless", "not-removed", "not-sent"]),
     (Wrong::LosesRemovalsBeforeAck, &["not-removed"]),
     (Wrong::DropsStale, &[]),
     (Wrong::DropsWhileWaiting, &["not-sent", "owed", "unanswered", "unsubscribed-in-wildcard"]),
@@ -180,6 +180,11 @@ const FOUND: &[(Wrong, &[&str])] = &[
     (Wrong::NoAliases, &[]),
     (Wrong::NoGlobs, &[]),
     (Wrong::WildcardIsASnapshot, &["not-removed", "not-sent"]),
+    (Wrong::SendsTheNewestChange, &[]),
+    (Wrong::ReadsNamesAfterAck, &[]),
+    (Wrong::HoldsAllBehindClusters, &[]),
+    (Wrong::ClustersAlwaysFirst, &[]),
+    (Wrong::BeatsWait, &[]),
 ];
 
 #[test]
@@ -247,6 +252,8 @@ const FOUND_OF_CLIENTS: &[(client_defects::Wrong, &[&str])] = &[
     (client_defects::Wrong::AnswersTwice, &["answered-twice", "error-again"]),
     (client_defects::Wrong::NoTtl, &[]),
     (client_defects::Wrong::DropsOnReturn, &[]),
+    (client_defects::Wrong::ReadsEight, &[]),
+    (client_defects::Wrong::OneRequestAtATime, &[]),
 ];
 
 #[test]

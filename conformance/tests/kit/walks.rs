@@ -132,7 +132,12 @@ pub(crate) const FOUND: &[(Wrong, &str)] = &[
     (Wrong::NeverWraps, ""),
     (Wrong::NoAliases, ""),
     (Wrong::NoGlobs, ""),
-    (Wrong::WildcardIsASnapshot, "not-sent"),
+    (Wrong::WildcardIsASnapshot, ""),
+    (Wrong::SendsTheNewestChange, "owed"),
+    (Wrong::ReadsNamesAfterAck, "unanswered"),
+    (Wrong::HoldsAllBehindClusters, "not-sent"),
+    (Wrong::ClustersAlwaysFirst, "not-sent"),
+    (Wrong::BeatsWait, ""),
 ];
 
 #[test]
