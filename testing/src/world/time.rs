@@ -94,7 +94,7 @@ impl<V: Both> World<V> {
             self.pairs[c].ghost.time_passes(passed);
         }
         self.now = now;
-        for c in 0..self.pairs.len() {
+        for (c, late) in late.into_iter().enumerate() {
             let pair = &mut self.pairs[c];
             let before: Vec<_> = pair.apps.iter().map(|app| (app.applied.clone(), app.rejected.clone())).collect();
             let forgets = setup.bug == Some(Bug::KeepsExpired) && pair.server.is_none();
@@ -114,7 +114,7 @@ impl<V: Both> World<V> {
                     // Content that was rejected does not extend the TTL of the previous content.
                     let pending = rejected.contains_key(name);
                     let lives = self.content(t, name) == Some(*content) && !pending && pair.ghost.lives(t, name);
-                    assert!(!lives || late[c], "type {t}: {name} expired, and the server has it");
+                    assert!(!lives || late, "type {t}: {name} expired, and the server has it");
                 }
             }
         }
