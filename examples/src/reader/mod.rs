@@ -1,6 +1,6 @@
 //! Reads what people and peers write, JSON or YAML, as Envoy does: the same bytes have the same meaning here and there.
 //!
-//! A text becomes a [`tree`] first, and the tree a [`message`]. What differs from Envoy on purpose: an unknown field of
+//! A text becomes a tree first, and the tree a message. What differs from Envoy on purpose: an unknown field of
 //! an operator's file is an error, and JSON is strict JSON.
 
 mod descriptors;
