@@ -145,13 +145,16 @@ impl Config {
     }
 
     /// Sets how long a response may wait for the ACK or NACK of an earlier one: of its own type, or of clusters that its
-    /// resources may refer to (S-FLOW-01, S-SOTW-65). Default: 1 s.
+    /// resources may refer to ([S-FLOW-01], [S-SOTW-65]). Default: 1 s.
     ///
     /// A client may take long for a verdict: Envoy acknowledges clusters once they are warm, which takes as long as their
     /// endpoints and health checks. Within this time one response of a type is in flight, changes are sent together
     /// after its ACK, and listeners and routes follow clusters. Afterwards a newer response takes the place of the
     /// unanswered one, whose late answer is stale: see [`Action::DropStale`](super::Action::DropStale). Zero means that
     /// no response waits for an answer; [`Duration::MAX`] means that a response waits for ever.
+    ///
+    /// [S-FLOW-01]: crate::manual::catalogue
+    /// [S-SOTW-65]: crate::manual::catalogue
     #[must_use]
     pub fn with_answer_wait(mut self, wait: Duration) -> Self {
         self.settings_mut().answer_wait = wait;
