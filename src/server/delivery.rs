@@ -1,10 +1,9 @@
 //! The delivery status of one resource, derived from the state of the stream: nothing is kept by name for it.
 
-use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use super::Server;
-use super::extent::{Extent, Pages};
+use super::extent::{Extent, PageNames, Pages};
 use super::of_type::OfType;
 use super::resource::Resource;
 use super::sent::Sent;
@@ -156,15 +155,9 @@ impl Subscription {
         wanted.sort_by_key(|(name, _)| *name);
         wanted.dedup_by_key(|(name, _)| *name);
         let sent = Sent::new(of, &self.wanted, &self.view, &self.pending, |_| true);
-        // Collects the names of each range once, or each resource would walk through the pages.
-        let pages = self.exchange.extents().filter_map(|extent| extent.more.as_ref()?.pages.as_ref());
-        let pages: Vec<(&Pages, BTreeSet<ResourceName>)> =
-            pages.map(|pages| (pages, pages.resources(of).collect())).collect();
-        let paged = |name: &ResourceName, range: &Pages| {
-            pages.iter().any(|(pages, names)| *pages == range && names.contains(name))
-        };
+        let paged = PageNames::new(of, self.exchange.extents());
         let delivered = |(name, entry): (&'a ResourceName, Entry<'a>)| {
-            let delivered = self.look(of, name, &entry, &sent, |range| paged(name, range));
+            let delivered = self.look(of, name, &entry, &sent, |range| paged.have(range, name));
             let own = delivered.resource.map(|resource| of_type.unwrap_or_else(|| resource.version()).clone());
             Delivered { version: own.unwrap_or_default(), ..delivered }
         };

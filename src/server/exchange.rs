@@ -276,8 +276,12 @@ impl Exchange {
 
     /// Returns the responses in flight and the rejected responses.
     pub(super) fn extents(&self) -> impl Iterator<Item = &Extent> {
-        let rejected = self.rejections.iter().flat_map(|rejections| rejections.extents());
-        self.out.iter().map(|out| &out.extent).chain(rejected)
+        self.out.iter().map(|out| &out.extent).chain(self.rejected_extents())
+    }
+
+    /// Returns the rejected responses.
+    pub(super) fn rejected_extents(&self) -> impl Iterator<Item = &Extent> {
+        self.rejections.iter().flat_map(|rejections| rejections.extents())
     }
 
     fn tidy(&mut self) {
