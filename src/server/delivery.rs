@@ -66,6 +66,8 @@ pub struct Delivered<'a> {
     pub resource: Option<&'a Resource>,
     /// The version that is served: in delta that of the resource, in SotW that of the type. Empty without a resource.
     pub version: Version,
+    /// Whether a response names it: in SotW a response says of no resource that it does not exist.
+    pub is_named: bool,
     /// The delivery of its current form.
     pub delivery: Delivery,
     /// The client's error message, if it rejected that form.
@@ -159,7 +161,8 @@ impl Subscription {
         let delivered = |(name, entry): (&'a ResourceName, Entry<'a>)| {
             let delivered = self.look(of, name, &entry, &sent, |range| paged.have(range, name));
             let own = delivered.resource.map(|resource| of_type.unwrap_or_else(|| resource.version()).clone());
-            Delivered { version: own.unwrap_or_default(), ..delivered }
+            let is_named = own.is_some() || of_type.is_none();
+            Delivered { version: own.unwrap_or_default(), is_named, ..delivered }
         };
         wanted.into_iter().map(delivered).collect()
     }
@@ -190,7 +193,7 @@ impl Subscription {
             if rejection.is_some() { DeliveryStatus::Rejected } else { DeliveryStatus::Acknowledged }
         };
         let delivery = Delivery { status, revision: entry.since, earlier };
-        Delivered { name, resource: entry.resource(), version: Version::default(), delivery, rejection }
+        Delivered { name, resource: entry.resource(), version: Version::default(), is_named: true, delivery, rejection }
     }
 
     /// Returns whether the client was sent an earlier form of a resource whose current form it was not sent.
