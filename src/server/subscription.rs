@@ -368,7 +368,7 @@ impl Subscription {
             }
             let (but, ahead) = (but.unwrap_or_default(), ahead.unwrap_or_default());
             let (removals, claimed) = (apart.then_some(removals), draft.claimed);
-            let more = More { names, pages, but, ahead, ahead_to, removals, claimed, ..More::default() };
+            let more = More { names, pages, but, ahead, ahead_to, removals, claimed };
             extent.more = Some(more.into());
         }
         extent
