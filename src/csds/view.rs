@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use super::message::{ClientConfig, ConfigStatus, ErrorState, Item};
 use crate::message::Node;
 use crate::name::Version;
-use crate::server::{Delivered, Delivery, DeliveryStatus, Server, Source, Variant};
+use crate::server::{Delivered, DeliveryStatus, Server, Source, Variant};
 use crate::type_url;
 
 /// Returns the server's view of one stream: one item for each resource that the client subscribes to (R-CSDS-32). A
@@ -24,14 +24,15 @@ pub fn view<V: Variant, S: Source>(server: &Server<V>, source: &S, contents: boo
         let item = |delivered: Delivered<'_>| {
             let error = delivered
                 .rejection
+                .filter(|_| delivered.is_named)
                 .map(|details| Box::new(ErrorState { details: details.into(), version: Version::default(), at: None }));
             Item {
                 type_url: type_url.clone(),
                 name: delivered.name.clone(),
-                version: delivered.resource.map(|_| delivered.version),
+                version: delivered.resource.map(|_| delivered.version.clone()),
                 contents: delivered.resource.filter(|_| contents).map(|resource| resource.body().clone()),
                 updated: None,
-                config_status: Some(config_status(delivered.delivery, delivered.resource.is_some())),
+                config_status: Some(config_status(&delivered)),
                 client_status: None,
                 error,
             }
@@ -41,14 +42,15 @@ pub fn view<V: Variant, S: Source>(server: &Server<V>, source: &S, contents: boo
     items
 }
 
-/// Returns the status of a delivery. `exists`: whether there is anything to deliver.
-fn config_status(delivery: Delivery, exists: bool) -> ConfigStatus {
-    match delivery.status {
+fn config_status(delivered: &Delivered<'_>) -> ConfigStatus {
+    match delivered.delivery.status {
+        // A change waits to be sent: the client does not have the current form (R-CSDS-35).
+        DeliveryStatus::NotSent if delivered.delivery.earlier => ConfigStatus::Stale,
+        // Nothing was said of it, whatever becomes of the responses that lack it.
+        _ if !delivered.is_named => ConfigStatus::NotSent,
         DeliveryStatus::Rejected => ConfigStatus::Error,
         DeliveryStatus::Sent => ConfigStatus::Stale,
-        // A change waits to be sent: the client does not have the current form (R-CSDS-35).
-        DeliveryStatus::NotSent if delivery.earlier => ConfigStatus::Stale,
-        DeliveryStatus::Acknowledged if exists => ConfigStatus::Synced,
+        DeliveryStatus::Acknowledged if delivered.resource.is_some() => ConfigStatus::Synced,
         // A resource that does not exist is never in sync, because nothing of it can be sent.
         DeliveryStatus::NotSent | DeliveryStatus::Acknowledged => ConfigStatus::NotSent,
     }

@@ -264,6 +264,11 @@ impl Claims {
         self.gone.contains(name) || self.left.contains(name)
     }
 
+    /// Returns whether a name was sent, and was no claim: the client can have it by an alias alone.
+    pub(super) fn has_left(&self, name: &ResourceName) -> bool {
+        self.left.contains(name) && !self.gone.contains(name)
+    }
+
     /// Adds names that were sent, and that the client may have by an alias alone.
     pub(super) fn add_left(&mut self, names: impl Iterator<Item = ResourceName>) {
         self.left.extend(names);

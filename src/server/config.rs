@@ -263,8 +263,9 @@ impl Hash for Config {
 /// before (delta; a SotW response of a full-state type can't be split, and one of another type is not).
 ///
 /// Changes that occur meanwhile follow the answer that was begun; a resource that changes before its turn may be sent
-/// twice, rejected or not. A change of a resource with a TTL that had to wait at the last heartbeat is sent before
-/// everything else. Heartbeats and errors have no content and do not count.
+/// twice, rejected or not. Changes and removals take turns if there is no room for both. A change of a resource with a
+/// TTL that had to wait at the last heartbeat is sent before everything else. Heartbeats and errors have no content and
+/// do not count.
 /// Write `ResponseLimit { .., ..ResponseLimit::default() }`: a field may be added in any release.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct ResponseLimit {

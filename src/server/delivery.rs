@@ -1,10 +1,9 @@
 //! The delivery status of one resource, derived from the state of the stream: nothing is kept by name for it.
 
-use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use super::Server;
-use super::extent::{Extent, Pages};
+use super::extent::{Extent, PageNames, Pages};
 use super::of_type::OfType;
 use super::resource::Resource;
 use super::sent::Sent;
@@ -67,6 +66,8 @@ pub struct Delivered<'a> {
     pub resource: Option<&'a Resource>,
     /// The version that is served: in delta that of the resource, in SotW that of the type. Empty without a resource.
     pub version: Version,
+    /// Whether a response names it: in SotW a response says of no resource that it does not exist.
+    pub is_named: bool,
     /// The delivery of its current form.
     pub delivery: Delivery,
     /// The client's error message, if it rejected that form.
@@ -156,17 +157,12 @@ impl Subscription {
         wanted.sort_by_key(|(name, _)| *name);
         wanted.dedup_by_key(|(name, _)| *name);
         let sent = Sent::new(of, &self.wanted, &self.view, &self.pending, |_| true);
-        // Collects the names of each range once, or each resource would walk through the pages.
-        let pages = self.exchange.extents().filter_map(|extent| extent.more.as_ref()?.pages.as_ref());
-        let pages: Vec<(&Pages, BTreeSet<ResourceName>)> =
-            pages.map(|pages| (pages, pages.resources(of).collect())).collect();
-        let paged = |name: &ResourceName, range: &Pages| {
-            pages.iter().any(|(pages, names)| *pages == range && names.contains(name))
-        };
+        let paged = PageNames::new(of, self.exchange.extents());
         let delivered = |(name, entry): (&'a ResourceName, Entry<'a>)| {
-            let delivered = self.look(of, name, &entry, &sent, |range| paged(name, range));
+            let delivered = self.look(of, name, &entry, &sent, |range| paged.have(range, name));
             let own = delivered.resource.map(|resource| of_type.unwrap_or_else(|| resource.version()).clone());
-            Delivered { version: own.unwrap_or_default(), ..delivered }
+            let is_named = own.is_some() || of_type.is_none();
+            Delivered { version: own.unwrap_or_default(), is_named, ..delivered }
         };
         wanted.into_iter().map(delivered).collect()
     }
@@ -197,7 +193,7 @@ impl Subscription {
             if rejection.is_some() { DeliveryStatus::Rejected } else { DeliveryStatus::Acknowledged }
         };
         let delivery = Delivery { status, revision: entry.since, earlier };
-        Delivered { name, resource: entry.resource(), version: Version::default(), delivery, rejection }
+        Delivered { name, resource: entry.resource(), version: Version::default(), is_named: true, delivery, rejection }
     }
 
     /// Returns whether the client was sent an earlier form of a resource whose current form it was not sent.

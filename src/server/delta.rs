@@ -150,6 +150,12 @@ impl Protocol for Delta {
         let mut all = of.pending.is_empty() || answers::add(of, source, draft, order.names);
         let all_asked = asked_for_all && (draft.pages.is_some() || draft.claimed);
         let mut which = Which::Answered;
+        // Changes and removals take turns if there is no room for both.
+        let removals_first = of.pending.removals_first() && all && !all_asked && !order.answers_only;
+        if removals_first {
+            all = pushes::add_removals(of, source, order.defer_removals, draft)?;
+            pushes::add_orphans(of, source, order.defer_removals, draft);
+        }
         if all_asked {
             // The changes are part of the pages, now or in their turn.
             (draft.content, which) = (Reach::All, Which::All);
@@ -157,10 +163,15 @@ impl Protocol for Delta {
             which = Which::News;
             all = pushes::add_changes(of, source, draft);
         }
-        if all && which != Which::Answered {
-            pushes::add_removals(of, source, order.defer_removals && !all_asked, draft)?;
+        let pushes = which != Which::Answered;
+        if all && pushes && !removals_first {
+            all = pushes::add_removals(of, source, order.defer_removals && !all_asked, draft)?;
         }
-        pushes::add_orphans(of, source, order.defer_removals && which == Which::News, draft);
+        pushes::add_orphans(of, source, order.defer_removals && (removals_first || which == Which::News), draft);
+        if which == Which::News || removals_first {
+            let waits = !all || of.view.aliases().has_unsent();
+            of.pending.set_removals_first(waits && !removals_first);
+        }
         // A name may be removed for more than one of these reasons.
         draft.removed.sort();
         draft.removed.dedup();

@@ -51,7 +51,10 @@ pub(super) fn errors<S: Source>(
             // An absent name is no part of the wildcard. Its removal may be deferred, and the error with it.
             let news = match is_unknown(&entry) {
                 true => which == Which::All || view.is_error_news(name, &entry),
-                false => view.is_error_news(name, &entry) && draft.removals == Reach::All && !draft.defers,
+                false => {
+                    let is_news = entry.since > view.removals_sent_to() && view.is_error_news(name, &entry);
+                    is_news && draft.removals == Reach::All && !draft.defers
+                }
             };
             if news {
                 names.insert(name.clone());

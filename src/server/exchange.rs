@@ -173,14 +173,8 @@ impl Exchange {
         let again = later.flat_map(|more| more.names.iter().cloned()).collect();
         self.stale = 0;
         self.settle_before(at, has_content, version, rejection);
-        let names =
-            answered.extent.more.as_deref().filter(|_| !has_content && rejection.is_none()).map(|more| &more.names);
-        if let (Some(names), Some(rejections)) = (names, &mut self.rejections) {
-            rejections.accept_names(names);
-        }
-        let has_resources = has_content || (rejection.is_some() && !answered.extent.is_nothing());
-        if has_resources && !(is_resent && rejection.is_some()) {
-            self.judge(answered.extent, rejection.or(answered.refused.as_deref()), again);
+        if !(is_resent && rejection.is_some()) {
+            self.judge(answered.extent, has_content, rejection.or(answered.refused.as_deref()), again);
         }
         if self.out.is_empty() {
             self.out = Vec::new(); // an idle stream keeps no memory for it
@@ -204,18 +198,19 @@ impl Exchange {
         self.out.splice(..0, rest);
         for out in settled.into_iter().filter(|out| out.until.is_some()) {
             let is_rejected = version.is_some_and(|version| *version != out.version);
-            self.judge(out.extent, rejection.filter(|_| is_rejected).or(out.refused.as_deref()), BTreeSet::new());
+            self.judge(out.extent, true, rejection.filter(|_| is_rejected).or(out.refused.as_deref()), BTreeSet::new());
         }
     }
 
-    /// Handles the verdict on a response with content. `again`: names that were answered since.
-    fn judge(&mut self, extent: Extent, rejection: Option<&str>, again: BTreeSet<ResourceName>) {
-        if let Some(reason) = rejection {
-            self.rejections.get_or_insert_default().add(extent, reason, again);
-        } else if extent.is_all() {
-            self.rejections = None; // the client accepted every resource
-        } else if let Some(rejections) = &mut self.rejections {
-            rejections.accept();
+    /// Handles the verdict on a response, with content or with heartbeats alone. `again`: names that were answered since.
+    fn judge(&mut self, extent: Extent, has_content: bool, rejection: Option<&str>, again: BTreeSet<ResourceName>) {
+        let has_resources = has_content || !extent.is_nothing();
+        match (rejection.filter(|_| has_resources), &mut self.rejections, &extent.more) {
+            (Some(reason), ..) => self.rejections.get_or_insert_default().add(extent, reason, again),
+            (None, Some(_), _) if has_content && extent.is_all() => self.rejections = None, // it has every resource
+            (None, Some(rejections), _) if has_content => rejections.accept(),
+            (None, Some(rejections), Some(more)) => rejections.accept_names(&more.names),
+            _ => {}
         }
     }
 
@@ -276,8 +271,12 @@ impl Exchange {
 
     /// Returns the responses in flight and the rejected responses.
     pub(super) fn extents(&self) -> impl Iterator<Item = &Extent> {
-        let rejected = self.rejections.iter().flat_map(|rejections| rejections.extents());
-        self.out.iter().map(|out| &out.extent).chain(rejected)
+        self.out.iter().map(|out| &out.extent).chain(self.rejected_extents())
+    }
+
+    /// Returns the rejected responses.
+    pub(super) fn rejected_extents(&self) -> impl Iterator<Item = &Extent> {
+        self.rejections.iter().flat_map(|rejections| rejections.extents())
     }
 
     fn tidy(&mut self) {

@@ -209,6 +209,21 @@ impl Pages {
     }
 }
 
+/// The names in the page ranges of responses. They are collected once, or each resource would walk through the pages.
+pub(super) struct PageNames<'a>(Vec<(&'a Pages, BTreeSet<ResourceName>)>);
+
+impl<'a> PageNames<'a> {
+    pub(super) fn new<S: Source>(of: OfType<'_, S>, extents: impl Iterator<Item = &'a Extent>) -> Self {
+        let pages = extents.filter_map(|extent| extent.more.as_ref()?.pages.as_ref());
+        Self(pages.map(|pages| (pages, pages.resources(of).collect())).collect())
+    }
+
+    /// Returns whether one of the ranges has a name.
+    pub(super) fn have(&self, range: &Pages, name: &ResourceName) -> bool {
+        self.0.iter().any(|(pages, names)| *pages == range && names.contains(name))
+    }
+}
+
 impl Relabel for Extent {
     fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
         self.after.relabel(by);

@@ -20,6 +20,8 @@ pub(super) struct Pending {
     reply: bool,
     /// Whether a request asked for something since the last response.
     is_new: bool,
+    /// Whether the next response begins with the removals, because the changes left no room for them in the last one.
+    removals_first: bool,
     /// Resources that the client claims, some of which may be removed.
     claims: Option<Box<Claims>>,
 }
@@ -73,6 +75,15 @@ impl Pending {
 
     pub(super) fn reply(&self) -> bool {
         self.reply
+    }
+
+    pub(super) fn removals_first(&self) -> bool {
+        self.removals_first
+    }
+
+    /// Notes whether the next response begins with the removals.
+    pub(super) fn set_removals_first(&mut self, removals_first: bool) {
+        self.removals_first = removals_first;
     }
 
     pub(super) fn claims(&self) -> Option<&Claims> {

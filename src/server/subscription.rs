@@ -10,7 +10,7 @@ use core::time::Duration;
 use super::changes;
 use super::draft::Draft;
 use super::exchange::{Answered, Exchange};
-use super::extent::{Extent, More, Pages};
+use super::extent::{Extent, More, PageNames};
 use super::heartbeat::{self, Heartbeat};
 use super::of_type::OfType;
 use super::parts::Part;
@@ -274,8 +274,13 @@ impl Subscription {
             return;
         }
         let sent: BTreeSet<ResourceName> = draft.resources().map(|resource| resource.name().clone()).collect();
+        let of = self.of(source);
+        let paged = PageNames::new(of, self.exchange.rejected_extents());
         for resource in alive.into_iter().filter(|resource| !sent.contains(resource.name())) {
-            let may_have = !self.is_rejected(source, resource.name());
+            // The client may have it all the same, because it accepted a part of the response.
+            let name = resource.name();
+            let had = |extent: &Extent| extent.has(name, &of.get(name), |range| paged.have(range, name));
+            let may_have = self.exchange.rejection(name, had).is_none();
             match with_content {
                 true if may_have => {
                     draft.answered.insert(resource.name().clone());
@@ -289,15 +294,6 @@ impl Subscription {
             }
         }
         draft.must_send |= !draft.parts.is_empty();
-    }
-
-    /// Returns whether a resource was in a rejected response, and was not sent again since. The client may have it all the
-    /// same, because it accepted a part of the response.
-    fn is_rejected<S: Source>(&self, source: &S, name: &ResourceName) -> bool {
-        let of = self.of(source);
-        let paged = |pages: &Pages| pages.resources(of).any(|paged| paged == *name);
-        let had = |extent: &Extent| extent.has(name, &of.get(name), paged);
-        self.exchange.rejection(name, had).is_some()
     }
 
     /// Makes heartbeats due for resources that the last ones left out, and that are no longer about to be sent.

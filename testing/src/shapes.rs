@@ -174,6 +174,8 @@ pub fn default() -> Vec<Shape> {
     let fails = Budget::NONE.fails(1).wishes(2, 0).changes(1, 0);
     let away = Budget::NONE.cuts(1).wishes(1, 0).changes(1, 0).beats(2);
     let beside = Budget::NONE.wishes(2, 0).changes(2, 0).beats(1);
+    // A store forgets a removal once another name came and went.
+    let come_and_go = Budget::NONE.cuts(1).wishes(1, 0).changes(2, 2);
     // Both resources exist; then one changes or is removed while the answer continues.
     let changing = [
         Budget::NONE.wishes(1, 0).changes(3, 1),
@@ -208,7 +210,7 @@ pub fn default() -> Vec<Shape> {
             .wishes(1, 1)
             .changes(2, 0)
             .refetches(2)]),
-        shape("delta, forgetful store", forgetful, ALL_A).with(pairs().step_by(2)),
+        shape("delta, forgetful store", forgetful, ALL_AB).with([come_and_go]),
         shape("delta, clusters and endpoints", Setup::warming, A).with(pairs().step_by(2)),
         shape("delta, listeners and clusters", Setup::order, A).with([order, two]),
         shape("sotw full-state, errors", Setup::full_state, ALL_A).with(ERRORS),
@@ -252,7 +254,7 @@ pub fn deep() -> Vec<Shape> {
         wide("sotw partial, strict server", strict_partial),
         wide("sotw partial, no existence timeout", without_timer),
         wide("delta", Setup::full_state),
-        wide("delta, forgetful store", forgetful),
+        shape("delta, forgetful store", forgetful, ALL_AB).with([Budget::NONE.cuts(1).wishes(2, 1).changes(2, 2)]),
         names("sotw partial, two names", Setup::partial, AB),
         names("sotw full-state, two names", Setup::full_state, AB),
         names("delta, two names", Setup::full_state, AB),

@@ -178,3 +178,69 @@ fn the_byte_limit_counts_the_response_envelope() {
     assert_eq!((response.resources().count(), response.encoded_len()), (2, 322));
     assert_eq!(response.resource_count(), 2);
 }
+
+/// A stream whose portions have room for five, with resources that change before each answer. Returns the numbers
+/// of the responses in which the client is sent what it waits for.
+fn rounds_until(
+    subscribe: &[&str],
+    mut prepare: impl FnMut(&mut Cache, &mut delta::Request),
+    mut meanwhile: impl FnMut(usize, &mut Cache, &mut delta::Request),
+    is_there: impl Fn(&BTreeMap<String, String>) -> bool,
+) -> usize {
+    let mut cache = Cache::new(1).with_page(4);
+    (0..5).for_each(|number| _ = cache.insert(&clusters(), Resource::new(format!("a-hot-{number}"), "0")));
+    (0..40).for_each(|number| _ = cache.insert(&clusters(), Resource::new(format!("cold-{number:02}"), "0")));
+    let response_limit = ResponseLimit { resources: 5, ..ResponseLimit::default() };
+    let mut server = Server::<Delta>::new(Config::ads().with_response_limit(response_limit), StreamId(1));
+    let subscribe = subscribe.iter().map(|&name| name.into()).collect();
+    server.handle_request(NOW, delta::Request { subscribe, ..delta::Request::new(clusters()) }).expect("a request");
+    let mut has = BTreeMap::new();
+    drain(&mut server, &mut cache, &mut has, |_, _| {});
+    let mut request = delta::Request::new(clusters());
+    prepare(&mut cache, &mut request);
+    for round in 1..=100 {
+        meanwhile(round, &mut cache, &mut request);
+        server
+            .handle_request(NOW, core::mem::replace(&mut request, delta::Request::new(clusters())))
+            .expect("a request");
+        while server.poll_action().is_some() {}
+        assert_eq!(server.check_invariants(), Ok(()));
+        let Some(response) = server.poll_transmit(NOW, &cache) else { panic!("round {round}: nothing is sent") };
+        assert!(response.resources().count() + response.removed().len() <= 5);
+        for resource in response.resources() {
+            has.insert(resource.name().to_string(), resource.version().to_string());
+        }
+        response.removed().iter().for_each(|name| _ = has.remove(name.as_str()));
+        if is_there(&has) {
+            return round;
+        }
+        request.nonce = response.nonce().clone();
+    }
+    panic!("hunger: {has:?}");
+}
+
+fn change_hot(round: usize, cache: &mut Cache, _: &mut delta::Request) {
+    (0..5)
+        .for_each(|number| _ = cache.insert(&clusters(), Resource::new(format!("a-hot-{number}"), round.to_string())));
+}
+
+/// As many resources as fit in a portion change before each response: everything else has its turn all the same.
+#[test]
+fn hot_resources_keep_nothing_from_its_turn() {
+    let remove = |cache: &mut Cache, _: &mut delta::Request| _ = cache.remove(&clusters(), "cold-07");
+    let change =
+        |cache: &mut Cache, _: &mut delta::Request| _ = cache.insert(&clusters(), Resource::new("cold-07", "new"));
+    let ask = |_: &mut Cache, request: &mut delta::Request| request.subscribe.push("cold-30".into());
+    let is_removed = |has: &BTreeMap<String, String>| !has.contains_key("cold-07");
+    let old = Resource::new("cold-07", "0").version().to_string();
+    let is_changed = |has: &BTreeMap<String, String>| has["cold-07"] != old;
+    let has_all = |has: &BTreeMap<String, String>| has.len() == 45;
+    assert_eq!(rounds_until(&["*"], remove, change_hot, is_removed), 2, "a removal, and hot changes");
+    assert_eq!(rounds_until(&["*"], change, change_hot, is_changed), 1, "a change, and hot changes");
+    let hot: Vec<String> = (0..5).map(|number| format!("a-hot-{number}")).collect();
+    let hot: Vec<&str> = hot.iter().map(String::as_str).collect();
+    let has_new = |has: &BTreeMap<String, String>| has.contains_key("cold-30");
+    assert_eq!(rounds_until(&hot, ask, change_hot, has_new), 1, "an answer, and hot changes");
+    let ask_for_all = |_: &mut Cache, request: &mut delta::Request| request.subscribe.push("*".into());
+    assert_eq!(rounds_until(&hot, ask_for_all, change_hot, has_all), 9, "pages, and hot changes");
+}

@@ -1,9 +1,12 @@
 //! The source that serves a stream, and the behaviour of a closed stream.
 
+use std::cell::Cell;
 use std::time::Duration;
 
-use xds_machine::message::delta;
-use xds_machine::server::{Action, Cache, Config, Entry, Page, Resource, Revision, Server, Source, StreamId};
+use xds_machine::message::{Node, delta};
+use xds_machine::server::{
+    Action, Cache, Config, Entry, Page, Resource, ResponseLimit, Revision, Server, Source, StreamId,
+};
 use xds_machine::{Code, Delta, Instant, ResourceName, Status, TypeUrl, Version};
 
 const NOW: Instant = Instant::EPOCH;
@@ -87,8 +90,8 @@ fn responses_in_flight_are_counted() {
     }
 }
 
-/// A source whose pages are made anew each time, so that they share no name with its entries.
-struct Anew(Cache);
+/// A source whose pages are made anew each time, so that they share no name with its entries, and are counted.
+struct Anew(Cache, Cell<usize>);
 
 impl Source for Anew {
     fn epoch(&self) -> u64 {
@@ -125,7 +128,12 @@ impl Source for Anew {
 
     fn pages(&self, type_url: &TypeUrl) -> impl Iterator<Item = Page> {
         let anew = |resource: &Resource| Resource::new(resource.name().as_str(), resource.body().clone());
-        self.0.pages(type_url).map(move |page| Page::new(page.resources().iter().map(anew).collect()))
+        let count = |_: &Page| self.1.set(self.1.get() + 1);
+        self.0.pages(type_url).inspect(count).map(move |page| Page::new(page.resources().iter().map(anew).collect()))
+    }
+
+    fn expiring(&self, type_url: &TypeUrl) -> impl Iterator<Item = Entry<'_>> {
+        self.0.expiring(type_url)
     }
 
     fn is_known(&self, type_url: &TypeUrl) -> bool {
@@ -156,7 +164,7 @@ fn a_client_that_reconnects_receives_only_the_resources_it_lacks_from_any_source
         response.resources().map(|resource| resource.name().clone()).collect()
     }
     assert_eq!(sent(&|server| names(server, &cache)), ["b"]);
-    let anew = Anew(cache.clone());
+    let anew = Anew(cache.clone(), Cell::default());
     assert_eq!(sent(&|server| names(server, &anew)), ["b"]);
 }
 
@@ -177,4 +185,34 @@ fn a_claimed_nonexistent_resource_is_sent_as_removed_while_its_alias_is_unknown(
     let request = delta::Request { subscribe: vec!["alias".into()], initial_versions, ..delta::Request::new("t") };
     server.handle_request(NOW, request).expect("a request");
     assert_eq!(server.poll_transmit(NOW, &cache).expect("an answer").removed(), ["old"]);
+}
+
+/// The heartbeats of a stream that rejected a page read the pages once, and not once for each resource with a TTL.
+#[test]
+fn heartbeats_after_a_rejected_page_read_the_pages_once() {
+    let type_url = TypeUrl::from("t");
+    let mut cache = Cache::new(1).with_page(1);
+    for number in 0..100 {
+        let resource = Resource::new(format!("r{number:02}"), vec![number as u8]).with_ttl(Duration::from_secs(9));
+        cache.insert(&type_url, resource);
+    }
+    let source = Anew(cache, Cell::default());
+    let limit = ResponseLimit { resources: 60, ..ResponseLimit::default() };
+    let mut server = Server::<Delta>::new(Config::ads().with_response_limit(limit), StreamId(1));
+    let client_features = vec![xds_machine::message::feature::TTL.into()];
+    let node = Node { client_features, ..Node::new("n") };
+    let request = delta::Request { subscribe: vec!["*".into()], node: Some(node.into()), ..delta::Request::new("t") };
+    server.handle_request(NOW, request).expect("a request");
+    for error in [Some(Status::new(Code::InvalidArgument, "no")), None] {
+        let response = server.poll_transmit(NOW, &source).expect("a portion");
+        let nonce = response.nonce().clone();
+        server.handle_request(NOW, delta::Request { nonce, error, ..delta::Request::new("t") }).expect("a verdict");
+    }
+    assert_eq!(server.poll_transmit(NOW, &source), None);
+    source.1.set(0);
+    let due = server.poll_timeout().expect("heartbeats");
+    server.handle_timeout(due);
+    let response = server.poll_transmit(due, &source).expect("heartbeats");
+    assert_eq!(response.resources().count(), 100);
+    assert!(source.1.get() <= 100, "{} pages of 100 are read", source.1.get());
 }

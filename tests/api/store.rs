@@ -391,3 +391,70 @@ fn a_block_look_up_returns_the_same_entries_as_single_look_ups() {
     }
     assert_eq!(present, 1998 + 3);
 }
+
+/// A batch of removals larger than the limit closes no stream that was served up to it. Names that come and go between
+/// two responses count: more than the limit end a stream.
+#[test]
+fn a_mass_removal_closes_no_current_stream() {
+    use xds_machine::message::delta;
+    use xds_machine::server::{Action, Config, Server, StreamId};
+    use xds_machine::{Delta, Instant};
+
+    let t = TypeUrl::from("t");
+    let of = |name: usize| Resource::new(format!("r{name}"), vec![1]);
+    let removed_of = |change: fn(&mut Cache, &TypeUrl), come_and_go: usize| {
+        let mut cache = Cache::new(1).with_tombstones(10);
+        // Removals that are older than the stream take no room from those that it needs.
+        (0..60).for_each(|name| _ = cache.insert(&t, of(name)));
+        (50..60).for_each(|name| _ = cache.remove(&t, format!("r{name}")));
+        let mut server = Server::<Delta>::new(Config::ads(), StreamId(1));
+        let request = delta::Request { subscribe: vec!["*".into()], ..delta::Request::new("t") };
+        server.handle_request(Instant::EPOCH, request).expect("a request");
+        let first = server.poll_transmit(Instant::EPOCH, &cache).expect("an answer");
+        let ack = delta::Request { nonce: first.nonce().clone(), ..delta::Request::new("t") };
+        server.handle_request(Instant::EPOCH, ack).expect("an ACK");
+        for name in 0..come_and_go {
+            cache.insert(&t, of(1000 + name));
+            cache.remove(&t, format!("r{}", 1000 + name));
+        }
+        change(&mut cache, &t);
+        assert_eq!(cache.check_invariants(), Ok(()));
+        let removed = server.poll_transmit(Instant::EPOCH, &cache).map(|response| response.removed().len());
+        let is_closed = core::iter::from_fn(|| server.poll_action()).any(|action| matches!(action, Action::Close(_)));
+        assert_eq!(is_closed, removed.is_none());
+        removed
+    };
+    let one_by_one = |cache: &mut Cache, t: &TypeUrl| (0..50).for_each(|name| _ = cache.remove(t, format!("r{name}")));
+    let all_at_once = |cache: &mut Cache, t: &TypeUrl| cache.replace(t, []);
+    assert_eq!(removed_of(one_by_one, 0), Some(50));
+    assert_eq!(removed_of(all_at_once, 0), Some(50));
+    assert_eq!(removed_of(|cache, t| cache.replace(t, [Resource::new("new", vec![1])]), 0), Some(50));
+    assert_eq!(removed_of(one_by_one, 10), Some(60));
+    assert_eq!(removed_of(one_by_one, 11), Some(61), "the first of eleven, and ten since");
+    assert_eq!(removed_of(one_by_one, 12), None);
+    assert_eq!(removed_of(|_, _| {}, 61), Some(61), "as many as the limit, and as there are names");
+    assert_eq!(removed_of(|_, _| {}, 62), None);
+}
+
+/// What is remembered for a batch is forgotten once as many names came and went as the limit says.
+#[test]
+fn the_removals_of_a_batch_are_forgotten() {
+    let t = TypeUrl::from("t");
+    let mut cache = Cache::new(1).with_tombstones(10);
+    let remembered = |cache: &Cache| {
+        let oldest = (0..).find(|&since| cache.removals(&t, Revision(since)).is_some()).expect("a horizon");
+        cache.removals(&t, Revision(oldest)).expect("removals").count()
+    };
+    (0..1000).for_each(|name| _ = cache.insert(&t, Resource::new(format!("r{name}"), vec![1])));
+    cache.replace(&t, []);
+    assert_eq!(remembered(&cache), 1000);
+    for name in 1000..1010 {
+        cache.insert(&t, Resource::new(format!("r{name}"), vec![1]));
+        cache.remove(&t, format!("r{name}"));
+    }
+    assert_eq!(remembered(&cache), 1010);
+    cache.insert(&t, Resource::new("last", vec![1]));
+    cache.remove(&t, "last");
+    assert_eq!(remembered(&cache), 11, "as many as the limit, and as there were resources");
+    assert_eq!(cache.check_invariants(), Ok(()));
+}

@@ -357,6 +357,31 @@ fn sotw_items_go_through_all_four_statuses() {
     assert_eq!(status(&world), [Synced, Synced]);
 }
 
+/// R-CSDS-32 in SotW: a response names no resource that does not exist, so that neither a response in flight nor its
+/// rejection is of such a resource.
+#[test]
+fn sotw_items_of_resources_that_do_not_exist_are_not_sent() {
+    for of in [type_url::LISTENER, type_url::ENDPOINT] {
+        let mut world = World::<Sotw>::new(of, &["a", "b"], Config::ads());
+        world.step(Step::Change("b")).expect("a change");
+        let shown = |world: &World<Sotw>, name: &str| {
+            let item = world.view().into_iter().find(|item| item.name == name).expect("it is subscribed to");
+            (item.config_status.expect("a status"), item.error.is_some())
+        };
+        use ConfigStatus::{Error, NotSent, Stale, Synced};
+        for step in [Step::Transmit, Step::Nack, Step::Change("b"), Step::Transmit, Step::Ack] {
+            world.step(step).expect("something to do");
+            assert_eq!(shown(&world, "a"), (NotSent, false), "{of} {step:?}");
+            let of_b = match step {
+                Step::Nack => (Error, true),
+                Step::Ack => (Synced, false),
+                _ => (Stale, false),
+            };
+            assert_eq!(shown(&world, "b"), of_b, "{of} {step:?}");
+        }
+    }
+}
+
 /// R-CSDS-32: a type that the client never asked for has no items. R-CSDS-36: contents are shown only if they are asked
 /// for, and those of secrets never.
 #[test]

@@ -92,9 +92,12 @@ impl Cache {
         Self { nothing: self.nothing.with_page(resources.max(1)), ..self }
     }
 
-    /// Sets how many removals of a type are remembered; the limit is never below the number of its resources. A
-    /// wildcard stream that falls behind the oldest one is closed; its client recovers the removals through
-    /// `initial_resource_versions` when it reconnects. Default 10,000.
+    /// Sets how many removals of a type are remembered of names that also appeared since; those of names that were there
+    /// before are remembered besides, so at most this many and as many as the type had names. A wildcard stream that
+    /// falls behind the oldest one is closed; its client recovers the removals through `initial_resource_versions` when
+    /// it reconnects. A batch of removals, however large, closes no stream that was served up to it: only more than this
+    /// many names that come and go between two responses do. Once as many names came and went, the removals of
+    /// an earlier batch are forgotten. Default 10,000.
     #[must_use]
     pub fn with_tombstones(self, tombstones: usize) -> Self {
         Self { tombstones, ..self }

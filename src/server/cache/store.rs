@@ -171,6 +171,7 @@ impl Store {
         let at = at.unwrap_or_else(|| self.take_slot(&what));
         self.unlink(at);
         self.take_error(at);
+        let there = self.slots.len() - self.free.len() - self.absent.len;
         let slot = &mut self.slots[at];
         let old = core::mem::replace(&mut slot.what, what);
         if let (What::Present(resource), false) = (&old, self.aliases.whole.is_empty()) {
@@ -201,6 +202,7 @@ impl Store {
                 _ => self.collections.remove(name, at as u32),
             }
         }
+        slot.left_of = if slot.what.is_absent() { there as u32 } else { 0 };
         let list = match slot.what {
             What::Present(_) => Some(&mut self.present),
             What::Absent(_) | What::Unaliased(_) => Some(&mut self.absent),
@@ -229,9 +231,9 @@ impl Store {
     }
 
     fn take_slot(&mut self, what: &What) -> usize {
-        let present_since = Revision::default();
+        let (since, present_since) = (self.horizon, Revision::default());
         let empty =
-            Slot { what: What::Free, since: self.horizon, present_since, history: None, older: NONE, newer: NONE };
+            Slot { what: What::Free, since, present_since, history: None, left_of: 0, older: NONE, newer: NONE };
         let at = match self.free.pop() {
             Some(at) => {
                 self.slots[at as usize] = empty;
@@ -259,16 +261,19 @@ impl Store {
         }
     }
 
-    /// Keeps as many removals as there are resources, and at least `tombstones`.
+    /// Forgets a removal once more than `tombstones` of the names that became absent since it had also appeared since:
+    /// no stream that was served up to it needs more, however many names become absent at once. Since a removal at most
+    /// as many other names became absent as were there before it, and those that appeared since.
     fn forget(&mut self, tombstones: usize) {
-        while self.absent.len > tombstones.max(self.present.len) {
+        let is_over = |slot: &Slot, kept: usize| kept > tombstones.saturating_add(slot.left_of as usize);
+        while self.slots.get(self.absent.oldest as usize).is_some_and(|slot| is_over(slot, self.absent.len)) {
             let at = self.absent.oldest;
             self.absent.unlink(&mut self.slots, at);
             self.take_error(at as usize);
             let slot = &mut self.slots[at as usize];
             self.horizon = slot.since;
             let what = core::mem::replace(&mut slot.what, What::Free);
-            (slot.history, slot.present_since) = (None, Revision::default());
+            (slot.history, slot.present_since, slot.left_of) = (None, Revision::default(), 0);
             if let Some(name) = what.name() {
                 let hash = hash_of(self.seed, name.as_str());
                 if let Ok(entry) = self.index.find_entry(hash, |&other| other == at) {

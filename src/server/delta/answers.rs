@@ -139,9 +139,14 @@ fn add_gone<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut 
     let Subscription { resource_type, wanted, view, pending, .. } = subscription;
     let of = OfType::new(source, resource_type.type_url());
     let Some(mut claims) = pending.take_claims() else { return true };
+    // A client drops by itself what it had by an alias, and no name subscribes to any more.
+    let may_have = |name: &ResourceName| {
+        let has = || wanted.covers(name.as_str()) || changes::has_by_alias(wanted, view, name);
+        !claims.has_left(name) || has()
+    };
     let is_gone = |name: &&ResourceName| {
         let is_gone = || of.get(name).state == State::Absent || changes::is_orphan(of, wanted, view, name);
-        !draft.answered.contains(*name) && is_gone()
+        !draft.answered.contains(*name) && may_have(name) && is_gone()
     };
     let names: BTreeSet<ResourceName> = claims.gone().filter(is_gone).cloned().collect();
     let rest: BTreeSet<ResourceName> = names.iter().skip_while(|name| draft.remove(name)).cloned().collect();

@@ -62,24 +62,25 @@ pub(super) fn add_changes<S: Source>(of: &mut Subscription, source: &S, draft: &
     true
 }
 
-/// Adds the removals, the oldest first, or marks them as deferred if `defer` is set.
+/// Adds the removals, the oldest first, or marks them as deferred if `defer` is set. Returns whether there was room for
+/// all.
 pub(super) fn add_removals<S: Source>(
     of: &Subscription,
     source: &S,
     defer: bool,
     draft: &mut Draft,
-) -> Result<(), Behind> {
+) -> Result<bool, Behind> {
     let Subscription { wanted, view, .. } = of;
     let of = of.of(source);
     if view.sent_to().is_none() || of.revision() <= view.removals_sent_to() {
         draft.removals = Reach::All;
-        return Ok(());
+        return Ok(true);
     }
     let mut removed: Vec<(Revision, ResourceName)> = changes::removals(of, wanted, view)?;
     removed.retain(|(_, name)| !draft.answered.contains(name) && !draft.removed.contains(name));
     if defer && !removed.is_empty() {
         draft.defers = true;
-        return Ok(());
+        return Ok(true);
     }
     if draft.budget.is_limited() {
         removed.sort();
@@ -89,14 +90,14 @@ pub(super) fn add_removals<S: Source>(
         if !draft.remove(name) {
             if taken != *since {
                 draft.removals = Reach::Upto(taken);
-                return Ok(());
+                return Ok(false);
             }
             draft.removed.push(name.clone());
         }
         taken = *since;
     }
     draft.removals = Reach::All;
-    Ok(())
+    Ok(true)
 }
 
 /// Adds removals of resources that the client has by an alias and that no name subscribes to any more, as far as there

@@ -18,6 +18,8 @@ pub(super) struct Slot {
     /// The revision since which the resource is present in some form, or unknown after it was present; otherwise zero.
     pub(super) present_since: Revision,
     pub(super) history: Option<Box<History>>,
+    /// The number of names that were there just before this one became absent; otherwise zero.
+    pub(super) left_of: u32,
     /// Neighbours in the list of its kind.
     pub(super) older: u32,
     pub(super) newer: u32,
