@@ -2,8 +2,12 @@
 
 mod client;
 mod delivery;
+mod features;
 mod needless;
+mod outs;
+mod response;
 mod server;
+mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
