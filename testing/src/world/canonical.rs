@@ -27,6 +27,7 @@ impl<V: Both> Relabel for World<V> {
             for app in apps {
                 app.judging.relabel(by);
                 app.until.values_mut().for_each(|until| until.relabel(by));
+                app.extended.values_mut().for_each(|own| own.relabel(by));
             }
             ghost.relabel(by);
             faulty.relabel(by);
