@@ -16,7 +16,7 @@ use super::config::{DataErrors, Limits, Settings};
 use super::failure::{Cause, Effects, Failure};
 use super::holdings::{Absence, Held, Taken};
 use super::in_flight::{Out, PendingAck, Seen};
-use super::incoming::{Incoming, Merged};
+use super::incoming::{Heartbeat, Incoming, Merged};
 use super::subscription::Subscription;
 use super::timers::Asked;
 use super::update::{Offer, Rejection, Token, Update, Verdict};
@@ -289,11 +289,21 @@ impl<T: Clone> Subscription<T> {
             let matches = |held: &Held| V::heartbeat_matches(self, held, &heartbeat, incoming.resources.version());
             if self.holdings.held().get(&heartbeat.name).is_some_and(matches) {
                 self.holdings.renew(&heartbeat.name, heartbeat.ttl.map(|ttl| now + ttl));
-            } else if self.is_announced(heartbeat.name.as_str()) {
+            } else if self.is_selected(&heartbeat) {
                 let reason = "no content, and no heartbeat of what is held";
                 incoming.fault_in(heartbeat.serial, heartbeat.name, reason);
             }
         }
+    }
+
+    /// Returns whether a name that the server knows to be subscribed, or the wildcard, selects the resource of a
+    /// heartbeat. Such a resource expired, and the server sends its content again only if the heartbeat is rejected.
+    fn is_selected(&self, heartbeat: &Heartbeat) -> bool {
+        let by_glob = |name: &ResourceName| {
+            self.holdings.globs().of(name.as_str()).is_some_and(|glob| self.is_announced(glob.as_str()))
+        };
+        let mut names = heartbeat.aliases.iter().chain([&heartbeat.name]);
+        self.is_announced(WILDCARD) || names.any(|name| self.is_announced(name.as_str()) || by_glob(name))
     }
 
     // Verdicts.

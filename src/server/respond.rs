@@ -105,12 +105,12 @@ impl<V: Variant> Server<V> {
         if self.ttl && (draft.must_send || heartbeats_due || of.heartbeat.due().is_none()) {
             of.schedule_heartbeats(now, source, heartbeats_due, &draft);
         }
+        if !order.answers_only {
+            of.clusters_until = None; // a later change waits for the clusters that change with it
+        }
         if !draft.must_send {
             of.hold = waits_until.or(for_clusters);
             return None;
-        }
-        if !order.answers_only {
-            of.clusters_until = None;
         }
         let type_url = of.type_url().clone();
         order::refresh_dependents(&mut self.types, &type_url, &draft, source, order.names);

@@ -61,11 +61,6 @@ fn lives() -> impl Iterator<Item = Budget> {
     KINDS.iter().map(|kind| kind(Budget::NONE.wishes(1, 0).changes(1, 0).beats(2)))
 }
 
-/// The same without rejections: the worlds do not follow yet what these do to TTLs in merged SotW responses.
-fn lives_accepted() -> impl Iterator<Item = Budget> {
-    lives().filter(|budget| budget.rejects == 0)
-}
-
 /// Larger budgets for all kinds at once.
 const WIDE: [Budget; 4] = [
     Budget::NONE.cuts(2).wishes(2, 1).changes(2, 1),
@@ -228,8 +223,8 @@ pub fn default() -> Vec<Shape> {
         shape("sotw partial, losses", Setup::partial, ALL_A).with(losses()),
         shape("sotw partial, strict server, losses", strict_partial, A).with(losses()),
         shape("delta, losses", Setup::full_state, ALL_A).with(losses()),
-        shape("sotw full-state, TTLs", lasting, ALL_A).with(lives_accepted()),
-        shape("sotw partial, TTLs", lasting_partial, A).with(lives_accepted()),
+        shape("sotw full-state, TTLs", lasting, ALL_A).with(lives()),
+        shape("sotw partial, TTLs", lasting_partial, A).with(lives()),
         shape("delta, TTLs", lasting, ALL_A).with(lives()),
         shape("delta, TTLs and an alias", lasting, ALIAS_A).with([away]),
         shape("sotw, TTLs of listeners and clusters", lasting_order, A).with([beside]),

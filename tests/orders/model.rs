@@ -114,7 +114,8 @@ fn check(shapes: &[Shape], limit: usize) -> Vec<Sum> {
 
 #[test]
 fn the_invariants_hold_in_every_order() {
-    let shapes = shapes::default();
+    let only = std::env::var("ONLY").unwrap_or_default();
+    let shapes: Vec<Shape> = shapes::default().into_iter().filter(|shape| shape.name.contains(&only)).collect();
     let sums = check(&shapes, usize::MAX);
     let mut goals = BTreeMap::new();
     for (shape, sum) in shapes.iter().zip(&sums) {
@@ -124,6 +125,9 @@ fn the_invariants_hold_in_every_order() {
     }
     let total: usize = sums.iter().map(|sum| sum.states).sum();
     println!("in total: {total} unique states");
+    if !only.is_empty() {
+        return;
+    }
     assert!(total >= 1_000_000, "{total} states are too few to prove much");
 
     // A check in which nothing happens finds nothing.

@@ -37,8 +37,8 @@ pub struct Application {
     /// The time when a resource with a TTL expires.
     pub until: BTreeMap<ResourceName, Instant>,
     /// The resources that live longer because newer content waits for its verdict, each with the time when it expires if
-    /// that content is rejected.
-    pub extended: BTreeMap<ResourceName, Instant>,
+    /// that content is rejected; `None`: never.
+    pub extended: BTreeMap<ResourceName, Option<Instant>>,
     /// The resources in responses that wait behind the update that is judged.
     pub waiting: BTreeSet<ResourceName>,
     /// The expired resources without a later report.
@@ -87,11 +87,11 @@ impl Application {
 
     /// Lets a resource live longer, because newer content of it was received, or a heartbeat of that content.
     pub fn extend(&mut self, name: &ResourceName, until: Option<Instant>) {
-        let own = self.extended.get(name).or(self.until.get(name)).copied();
+        let own = self.extended.get(name).copied().or(self.until.get(name).map(|until| Some(*until)));
         let Some(own) = own else { return };
         self.extended.insert(name.clone(), own);
         self.until.remove(name);
-        self.until.extend(until.map(|until| (name.clone(), own.max(until))));
+        self.until.extend(own.zip(until).map(|(own, until)| (name.clone(), own.max(until))));
     }
 
     /// Renews a resource after a heartbeat of what is held.
@@ -105,7 +105,7 @@ impl Application {
         };
         self.until.extend(later.map(|until| (name.clone(), until)));
         if let Some(own) = self.extended.get_mut(name) {
-            *own = until.unwrap_or(Instant::from_epoch(std::time::Duration::MAX));
+            *own = until;
         }
     }
 
@@ -119,8 +119,8 @@ impl Application {
             self.extended.keys().filter(|name| !judged(name) && !self.waiting.contains(*name)).cloned().collect();
         for name in ended {
             self.until.remove(&name);
-            let own = self.extended.remove_entry(&name);
-            self.until.extend(own.filter(|(_, own)| own.since_epoch() < std::time::Duration::MAX));
+            let own = self.extended.remove(&name).flatten();
+            self.until.extend(own.map(|own| (name, own)));
         }
     }
 
@@ -297,8 +297,8 @@ impl<V: Both> Pair<V> {
         if !rejections.is_empty() && rejections.len() < update.resources().len() {
             self.goals.reach(Goal::NackInPart);
         }
-        app.end_extensions();
-        self.ghost.judged(t, &update, !rejections.is_empty());
+        let rejected = rejections.iter().filter_map(|rejection| rejection.name.clone()).collect();
+        self.ghost.judged::<V>(t, &update, &rejected);
         self.client.handle_verdict(now, update.reject(rejections)).expect("the update is out");
         self.drain(setup, now);
         if self.client.wants_new_stream() {

@@ -74,7 +74,7 @@ impl<V: Both> Pair<V> {
             app.waiting.clear();
             app.end_extensions();
         }
-        self.ghost.close();
+        self.ghost.close(&self.apps);
         setup.bug.into_iter().for_each(|bug| self.faulty.close(bug));
     }
 
@@ -229,7 +229,7 @@ impl<V: Both> Pair<V> {
 
     pub(super) fn client_reads(&mut self, setup: &Made, now: Instant) {
         let mut response = self.down.pop_front().expect("a response is on the wire");
-        self.ghost.client_reads::<V>(setup, &response, &self.apps);
+        self.ghost.client_reads::<V>(setup, &response);
         setup.bug.into_iter().for_each(|bug| self.faulty.client_hears(bug, &mut response));
         let t = setup.type_number(&V::response(&response).type_url);
         let app = &mut self.apps[t];
@@ -260,8 +260,9 @@ impl<V: Both> Pair<V> {
         while let Some(action) = self.client.poll_action() {
             match action {
                 client::Action::Apply(update) => {
-                    let app = &mut self.apps[setup.type_number(update.type_url())];
-                    self.ghost.applies(app, &update);
+                    let t = setup.type_number(update.type_url());
+                    let app = &mut self.apps[t];
+                    self.ghost.applies::<V>(t, app, &update);
                     let all = app.wanted.contains(WILDCARD);
                     if !all && update.resources().any(|resource| !app.wanted.contains(resource.name())) {
                         self.goals.reach(Goal::ByAnotherName);
@@ -300,6 +301,7 @@ impl<V: Both> Pair<V> {
         }
         for (t, app) in self.apps.iter_mut().enumerate() {
             app.end_extensions();
+            self.ghost.rests::<V>(t, app);
             self.ghost.beat::<V>(setup, now, t, app);
         }
     }

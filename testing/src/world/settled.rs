@@ -83,8 +83,8 @@ impl<V: Both> World<V> {
         let timed = app.wanted.contains(name) && self.setup.existence_timeout.is_some();
         match there {
             Some(content) => {
-                // What expired is sent again after its next heartbeat, to which time does not advance here.
-                let lapsed = app.expired.contains(name);
+                // A part of a rejected response may have been accepted, and expired since.
+                let lapsed = app.expired.contains(name) && pair.ghost.is_rejected(t, name);
                 let rejected = app.rejected.get(name) == Some(&content) || lapsed;
                 assert!(has == Some(content) || rejected, "type {t}: {name} is {content}, applied is {has:?}");
                 assert!(!app.missing.contains_key(name), "type {t}: {name} is there, reported as missing");

@@ -29,12 +29,23 @@ impl<V: Both> World<V> {
         // Something that waits for an ACK or NACK, or for another type: a removal that is deferred, though the client may
         // have it, as a store that forgot makes the server repeat it.
         let defers = |pair: &Pair<V>| pair.server.as_ref().is_some_and(|of| of.in_flight() == 0 && !of.is_settled());
+        // A resource whose TTL ran out is sent again after its next heartbeat.
+        let comes_back = |pair: &Pair<V>, (t, app): (usize, &Application)| {
+            let content = |name: &ResourceName| self.store.content(&self.setup, t, name);
+            let mut expired = app.expired.iter().filter(|name| !app.silent && app.wants(name, content(name)));
+            expired.any(|name| content(name).is_some() && !pair.ghost.is_rejected(t, name))
+        };
+        let lapsed =
+            |pair: &Pair<V>| pair.server.is_some() && pair.apps.iter().enumerate().any(|of| comes_back(pair, of));
         let holds = |pair: &Pair<V>| {
             let due = pair.server.as_ref().and_then(|of| of.poll_timeout());
             due.is_some_and(|due| due <= self.now + self.setup.answer_wait())
         };
         !self.is_of_servers(due)
-            || self.pairs.iter().any(|pair| waits(pair) || holds(pair) || defers(pair) || self.owes_removal(pair))
+            || self
+                .pairs
+                .iter()
+                .any(|pair| waits(pair) || holds(pair) || defers(pair) || lapsed(pair) || self.owes_removal(pair))
     }
 
     /// Returns whether a server still owes a client the report that a resource does not exist. The server may only

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use xds_machine::client::{Dialect, Intent, Rejection, Update};
 use xds_machine::server::Source;
-use xds_machine::{Instant, Nonce, ResourceName, Version};
+use xds_machine::{Instant, Nonce, ResourceName};
 
 use super::super::{Application, Both, Made, Store, is_resource};
 use super::needless::check_all_claimed;
-use super::{Beats, Ghost, Memory, version_of};
+use super::{Beats, Ghost, Memory, Unanswered, version_of};
 
 impl Ghost {
     pub fn client_says<V: Both>(
@@ -30,46 +30,21 @@ impl Ghost {
         assert!(app.paused == 0 || intent == Intent::Initial, "something is said of a type that is held back");
         match intent {
             Intent::Ack | Intent::Nack => {
-                // In SotW an answer stands for the responses before it that were merged while they waited for a verdict.
-                while V::LISTS
-                    && memory.unanswered.front().is_some_and(|(nonce, _, verdict)| {
-                        nonce != request.nonce && verdict.is_none() && memory.waited.contains(nonce)
-                    })
-                {
-                    memory.unanswered.pop_front().into_iter().for_each(|(nonce, ..)| _ = memory.waited.remove(&nonce));
-                }
-                // With the small limits one answer waits: the older ACK is left out, for that of a later response stands
-                // for it.
-                while setup.limit.is_some()
-                    && memory.unanswered.front().is_some_and(|(nonce, _, verdict)| {
-                        let accepted = verdict.as_ref().is_none_or(|(accepted, _)| *accepted);
-                        nonce != request.nonce && accepted
-                    })
-                {
-                    memory.unanswered.pop_front().into_iter().for_each(|(nonce, ..)| _ = memory.waited.remove(&nonce));
-                }
-                let (nonce, version, verdict) =
-                    memory.unanswered.pop_front().expect("an answer to a response that was read");
-                assert_eq!(*request.nonce, nonce, "responses are answered in order");
-                // In delta the rejected content may have come with an earlier response that was merged.
-                let merged = memory.waited.remove(&nonce) && !V::LISTS;
-                // A response that was ACKed unseen had no subscribed resource.
-                let accepted = intent == Intent::Ack;
-                let by_then = match verdict {
-                    Some((verdict, by_then)) => {
-                        assert!(verdict == accepted || merged, "the answer is the verdict");
-                        by_then
-                    }
-                    None => {
-                        assert!(accepted || merged, "nobody rejected this");
-                        if memory.unanswered.iter().all(|(.., verdict)| verdict.is_none()) {
-                            memory.accepted = BTreeSet::from([version.clone()]);
-                        }
-                        BTreeSet::from([version])
-                    }
+                // With the small limits as many answers wait as a client keeps at least: the oldest ACK is left out, for
+                // that of a later response stands for it.
+                let is_left_out = |first: &Unanswered| {
+                    let accepted = first.verdict.as_ref().is_some_and(|(accepted, _)| *accepted);
+                    setup.limit.is_some() && first.nonce != *request.nonce && accepted
                 };
+                while memory.unanswered.front().is_some_and(is_left_out) {
+                    memory.unanswered.pop_front();
+                }
+                let first = memory.unanswered.pop_front().expect("an answer to a response that was read");
+                assert_eq!(*request.nonce, first.nonce, "responses are answered in order");
+                let (accepted, by_then) = first.verdict.expect("a response that was processed");
+                assert_eq!(accepted, intent == Intent::Ack, "the answer is the verdict");
                 if let Some(claimed) = request.version {
-                    assert!(by_then.contains(claimed), "{claimed} is claimed, {by_then:?} was accepted");
+                    assert_eq!(*claimed, by_then, "a version is claimed, and another one was accepted last");
                 }
             }
             Intent::Initial => {
@@ -119,14 +94,13 @@ impl Ghost {
         memory.named |= !request.names.is_empty();
     }
 
-    pub fn client_reads<V: Both>(&mut self, setup: &Made, response: &V::Response, apps: &[Application]) {
+    pub fn client_reads<V: Both>(&mut self, setup: &Made, response: &V::Response) {
         let response = V::response(response);
         let t = setup.type_number(&response.type_url);
-        let (memory, judging) = (&mut self.types[t], apps[t].judging.is_some());
-        if judging {
-            memory.waited.insert(response.nonce.clone());
-        }
-        memory.unanswered.push_back((response.nonce.clone(), response.version, None));
+        let memory = &mut self.types[t];
+        let names = response.resources.iter().map(|(name, _)| name.clone()).collect();
+        let (nonce, version) = (response.nonce.clone(), response.version);
+        memory.unanswered.push_back(Unanswered { nonce, version, names, verdict: None });
         let has = |name: &ResourceName| response.resources.iter().any(|(other, _)| other == name);
         memory.silent.retain(|name, sent| !*sent || (!has(name) && !response.beats.contains_key(name)));
         if !response.beats.is_empty() {
@@ -146,25 +120,29 @@ impl Ghost {
         faults: &[Rejection],
     ) {
         let memory = &mut self.types[t];
-        let beats = memory.beats.iter_mut().find(|beats| beats.nonce == *nonce).expect("there is no fault");
         for fault in faults {
             let name = fault.name.as_ref().expect("a name");
-            let (version, _) = beats.resources.get(name).expect("a heartbeat of it");
+            // In SotW the heartbeat may be that of an earlier response, which was merged into this one.
+            let to = memory.place(nonce);
+            let places = memory.beats.iter().map(|beats| memory.place(&beats.nonce));
+            let at = places.enumerate().filter(|(_, place)| if V::LISTS { *place <= to } else { *place == to });
+            let at: Vec<usize> = at.map(|(at, _)| at).collect();
+            let at = at.into_iter().rev().find(|at| memory.beats[*at].resources.contains_key(name));
+            let beats = &mut memory.beats[at.expect("there is no fault")];
+            let (version, _) = beats.resources.remove(name).expect("a heartbeat of it");
             let held = app.applied.get(name).map(|&content| version_of(setup, name, content));
-            let lives = if V::LISTS { memory.accepted.contains(version) } else { held.as_ref() == Some(version) };
+            let lives = if V::LISTS { memory.accepted == version } else { held.as_ref() == Some(&version) };
             assert!(held.is_none() || !lives, "{name} lives on, and that is rejected");
-            beats.resources.remove(name);
         }
         faults.iter().filter_map(|fault| fault.name.as_ref()).for_each(|name| memory.mention(name));
         memory.faulty.insert(nonce.clone());
-        self.verdict(t, nonce, None, true);
     }
 
     /// Records that the client processed the responses up to the one that the application judges: their heartbeats
     /// count.
     pub fn beat<V: Both>(&mut self, setup: &Made, now: Instant, t: usize, app: &mut Application) {
-        let Memory { beats, unanswered, .. } = &mut self.types[t];
-        let place = |nonce: &Nonce| unanswered.iter().position(|(other, ..)| other == nonce);
+        let Memory { beats, unanswered, accepted, .. } = &mut self.types[t];
+        let place = |nonce: &Nonce| unanswered.iter().position(|other| other.nonce == *nonce);
         while let Some(first) = beats.front() {
             let waits = app.judging.as_ref().is_some_and(|update| place(&first.nonce) > place(update.nonce()));
             if waits {
@@ -175,7 +153,7 @@ impl Ghost {
             // has sent the subscription, including heartbeats.
             for (name, (version, ttl)) in resources {
                 let held = app.applied.get(&name).map(|&content| version_of(setup, &name, content));
-                if held.is_some_and(|held| V::LISTS || held == version) {
+                if held.is_some_and(|held| if V::LISTS { *accepted == version } else { held == version }) {
                     // C-TTL-05: a heartbeat may change the TTL.
                     app.until.remove(&name);
                     app.until.extend(ttl.map(|ttl| (name, now + ttl)));
@@ -193,13 +171,12 @@ impl Ghost {
         resources.retain(|name, (version, ttl)| {
             let Some(&content) = app.applied.get(name) else { return true };
             let until = ttl.map(|ttl| now + ttl);
-            let holds =
-                if V::LISTS { accepted.contains(version) } else { version_of(setup, name, content) == *version };
+            let holds = if V::LISTS { *accepted == *version } else { version_of(setup, name, content) == *version };
             if holds {
                 app.renew(name, until);
                 return false;
             }
-            let waits = |(_, of, verdict): &(_, Version, Option<_>)| verdict.is_none() && *of == *version;
+            let waits = |other: &Unanswered| other.verdict.is_none() && other.version == *version;
             let judged = app.judging.as_ref().and_then(|update| update.resource(name.clone()));
             let unjudged = if V::LISTS {
                 unanswered.iter().any(waits)
@@ -213,13 +190,15 @@ impl Ghost {
         });
     }
 
-    pub fn applies(&self, app: &Application, update: &Update) {
-        let t = self.types.iter().position(|memory| memory.beats.iter().any(|beats| beats.nonce == *update.nonce()));
-        let beats = t.and_then(|t| self.types[t].beats.iter().find(|beats| beats.nonce == *update.nonce()));
+    pub fn applies<V: Both>(&mut self, t: usize, app: &Application, update: &Update) {
+        let memory = &mut self.types[t];
+        let to = memory.place(update.nonce());
+        let merged = || memory.unanswered.iter().take(to.unwrap_or_default()).filter(|one| one.verdict.is_none());
+        let beats = memory.beats.iter().find(|beats| beats.nonce == *update.nonce());
         for resource in update.resources() {
             // The content of a response that waited may be that of an earlier one, which was merged into it.
-            let merged = t.is_some_and(|t| self.types[t].waited.contains(update.nonce()));
-            let beaten = !merged && beats.is_some_and(|beats| beats.resources.contains_key(resource.name()));
+            let is_earlier = || merged().any(|earlier| earlier.names.contains(resource.name()));
+            let beaten = beats.is_some_and(|beats| beats.resources.contains_key(resource.name())) && !is_earlier();
             assert!(!beaten, "{} lives on, and that is no content", resource.name());
             let content = resource.body().last().copied();
             assert!(app.wants(resource.name(), content), "{} is not wanted", resource.name());
@@ -230,32 +209,58 @@ impl Ghost {
         assert!(update.resources().len() > 0 || !update.removed().is_empty(), "there is something to apply");
     }
 
-    pub fn judged(&mut self, t: usize, update: &Update, rejected: bool) {
-        let rejected = rejected || self.types[t].faulty.contains(update.nonce());
-        self.verdict(t, update.nonce(), Some(update.version()), rejected);
+    /// Records that the client did what it can without its application. If no update is judged, every response was
+    /// processed, and those without an update were accepted unseen.
+    pub fn rests<V: Both>(&mut self, t: usize, app: &Application) {
+        let memory = &mut self.types[t];
+        let last = memory.unanswered.back().filter(|last| app.judging.is_none() && last.verdict.is_none());
+        if let Some(nonce) = last.map(|last| last.nonce.clone()) {
+            memory.settle::<V>(&nonce, &BTreeSet::new());
+        }
     }
 
-    fn verdict(&mut self, t: usize, judged: &Nonce, version: Option<&Version>, rejected: bool) {
+    pub fn judged<V: Both>(&mut self, t: usize, update: &Update, rejected: &BTreeSet<ResourceName>) {
         let memory = &mut self.types[t];
-        // Earlier responses that were ACKed unseen are accepted by now.
-        let mut accepted = memory.accepted.clone();
-        let live = memory.unanswered.iter().any(|(nonce, ..)| nonce == judged);
-        for (nonce, version, verdict) in memory.unanswered.iter().filter(|_| live) {
-            match verdict {
-                _ if nonce == judged => break,
-                Some((_, by_then)) => accepted = by_then.clone(),
-                // Merged with the one that is judged now (SotW): it shares that verdict.
-                None if memory.waited.contains(nonce) => {}
-                None => accepted = BTreeSet::from([version.clone()]),
+        let (is_live, is_faulty) = (memory.place(update.nonce()).is_some(), memory.faulty.contains(update.nonce()));
+        let accepted = rejected.is_empty() && !is_faulty;
+        if is_live {
+            memory.settle::<V>(update.nonce(), rejected);
+        } else if accepted {
+            memory.accepted = update.version().clone();
+        }
+        memory.note_accepted(Some(update.version()).filter(|_| is_live && accepted));
+    }
+}
+
+impl Memory {
+    /// Returns the place of a response among those that are not answered.
+    fn place(&self, nonce: &Nonce) -> Option<usize> {
+        self.unanswered.iter().position(|other| other.nonce == *nonce)
+    }
+
+    /// Records the verdict on a response, and on those before it that were merged into it: in SotW they share its answer;
+    /// in delta a name is rejected with the last response that had it.
+    fn settle<V: Both>(&mut self, nonce: &Nonce, rejected: &BTreeSet<ResourceName>) {
+        let mut at = self.place(nonce).expect("a response that was read");
+        while V::LISTS && at > 0 && self.unanswered[at - 1].verdict.is_none() {
+            self.unanswered.remove(at - 1);
+            at -= 1;
+        }
+        let mut rejected = rejected.clone();
+        let mut verdicts = Vec::new();
+        for one in self.unanswered.iter().take(at + 1).rev() {
+            let own = rejected.iter().any(|name| V::LISTS || one.names.contains(name));
+            rejected.retain(|name| !one.names.contains(name));
+            verdicts.push(!own && !self.faulty.contains(&one.nonce));
+        }
+        self.faulty.remove(nonce);
+        for (one, accepted) in self.unanswered.iter_mut().zip(verdicts.into_iter().rev()) {
+            if one.verdict.is_none() || one.nonce == *nonce {
+                if accepted {
+                    self.accepted = one.version.clone();
+                }
+                one.verdict = Some((accepted, self.accepted.clone()));
             }
-        }
-        if let Some(version) = version.filter(|_| !rejected) {
-            accepted = BTreeSet::from([version.clone()]);
-        }
-        memory.note_accepted(version.filter(|_| live && !rejected));
-        memory.accepted = accepted.clone();
-        if let Some((.., verdict)) = memory.unanswered.iter_mut().find(|(nonce, ..)| nonce == judged) {
-            *verdict = Some((!rejected, accepted));
         }
     }
 }

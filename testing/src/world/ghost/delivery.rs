@@ -4,7 +4,7 @@ use xds_machine::ResourceName;
 use xds_machine::server::{Delivery, DeliveryStatus, Server, State};
 
 use super::super::{Both, Made, Store, is_alias, is_resource, stands_for};
-use super::server::APART;
+use super::outs::APART;
 use super::{Ghost, Memory};
 
 impl Ghost {

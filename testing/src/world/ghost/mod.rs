@@ -2,8 +2,12 @@
 
 mod client;
 mod delivery;
+mod features;
 mod needless;
+mod outs;
+mod response;
 mod server;
+mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -13,8 +17,16 @@ use xds_machine::{Instant, Nonce, ResourceName, Version};
 
 use super::{Application, Made, resource, stands_for};
 
-/// Whether a response was accepted, and the candidates for the last accepted version at that time.
-type Judged = (bool, BTreeSet<Version>);
+/// A response that the client read and did not answer.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+struct Unanswered {
+    nonce: Nonce,
+    version: Version,
+    /// The names of its contents.
+    names: BTreeSet<ResourceName>,
+    /// Whether it was accepted, and the version of the last accepted response at that time.
+    verdict: Option<(bool, Version)>,
+}
 
 /// The memory of one type.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
@@ -24,16 +36,13 @@ struct Memory {
     asked: bool,
     /// A name was sent.
     named: bool,
-    /// Responses that the client read and did not answer, in order, with the verdict and the candidates for the version
-    /// accepted by then.
-    unanswered: VecDeque<(Nonce, Version, Option<Judged>)>,
-    /// Responses that were read while an update of their type was judged.
-    waited: BTreeSet<Nonce>,
+    /// Responses that the client read and did not answer, in order. Of those without a verdict the client processed the
+    /// ones up to the response of the update that is judged, merged into one, and the others wait.
+    unanswered: VecDeque<Unanswered>,
     /// The last nonce that the client read.
     read: Option<Nonce>,
-    /// The version of the last completely accepted response. Several candidates if the stream broke before the ACK of a
-    /// response that was accepted unseen.
-    accepted: BTreeSet<Version>,
+    /// The version of the last completely accepted response.
+    accepted: Version,
     /// Responses with heartbeats that the client read and did not process yet.
     beats: VecDeque<Beats>,
     /// Responses in which the client found a fault.
@@ -164,22 +173,23 @@ impl Ghost {
         assert!(!self.up, "one stream at a time");
         (self.up, self.aged) = (true, false);
         for (memory, app) in self.types.iter_mut().zip(apps) {
-            if app.wanted.is_empty() && app.judging.is_none() || memory.accepted.is_empty() {
-                memory.accepted = BTreeSet::from([Version::default()]); // nothing is remembered of an unsubscribed type
+            if app.wanted.is_empty() && app.judging.is_none() {
+                memory.accepted = Version::default(); // nothing is remembered of an unsubscribed type
             }
         }
     }
 
-    pub fn close(&mut self) {
+    pub fn close(&mut self, apps: &[Application]) {
         self.up = false;
         self.requests = 0;
-        for memory in &mut self.types {
-            let unseen = memory.unanswered.iter().filter(|(.., verdict)| verdict.is_none());
-            let mut accepted = memory.accepted.clone();
-            accepted.extend(unseen.map(|(_, version, _)| version.clone()));
+        for (memory, app) in self.types.iter_mut().zip(apps) {
+            let accepted = std::mem::take(&mut memory.accepted);
+            let is_judged = |nonce: &Nonce| app.judging.as_ref().is_some_and(|update| update.nonce() == nonce);
+            memory.faulty.retain(is_judged);
+            let faulty = std::mem::take(&mut memory.faulty);
             let claimable = memory.claimable.take();
             let (silent, doubted) = (std::mem::take(&mut memory.silent), std::mem::take(&mut memory.doubted));
-            *memory = Memory { accepted, silent, doubted, claimable, ..Memory::default() };
+            *memory = Memory { accepted, faulty, silent, doubted, claimable, ..Memory::default() };
         }
     }
 
@@ -237,7 +247,7 @@ fn covers(names: &BTreeSet<ResourceName>, name: &ResourceName, content: Option<u
 impl Relabel for Ghost {
     fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
         for memory in &mut self.types {
-            memory.unanswered.iter_mut().for_each(|(nonce, ..)| nonce.relabel(by));
+            memory.unanswered.iter_mut().for_each(|unanswered| unanswered.nonce.relabel(by));
             memory.read.relabel(by);
             for out in &mut memory.outs {
                 out.nonce.relabel(by);
@@ -245,13 +255,11 @@ impl Relabel for Ghost {
             }
             memory.sent.relabel(by);
             memory.beats.iter_mut().for_each(|beats| beats.nonce.relabel(by));
-            for nonces in [&mut memory.faulty, &mut memory.waited] {
-                let renamed = std::mem::take(nonces).into_iter().map(|mut nonce| {
-                    nonce.relabel(by);
-                    nonce
-                });
-                *nonces = renamed.collect();
-            }
+            let faulty = std::mem::take(&mut memory.faulty).into_iter().map(|mut nonce| {
+                nonce.relabel(by);
+                nonce
+            });
+            memory.faulty = faulty.collect();
         }
     }
 }

@@ -113,7 +113,7 @@ impl Memory {
         let Some((version, names)) = self.claimable.as_ref().filter(|_| app.judging.is_none()) else { return };
         let knows = app.failed.is_empty() && app.wanted.iter().all(|name| !is_alias(name) && names.contains(name));
         // A later response without a subscribed resource is accepted unseen.
-        let claims = claimed == version || (!claimed.is_empty() && self.accepted.contains(claimed));
+        let claims = claimed == version || (!claimed.is_empty() && *claimed == self.accepted);
         assert!(!knows || claims, "{version} was accepted, and {claimed:?} is claimed");
     }
 }

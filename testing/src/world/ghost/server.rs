@@ -1,4 +1,4 @@
-//! The responses that a server may send, and the resources that it may omit.
+//! What a server has read and sent: what its client has, and the reasons to send a resource.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,12 +6,9 @@ use xds_machine::server::Action;
 use xds_machine::{Code, Instant, ResourceName, Status, WILDCARD, type_url};
 
 use super::super::store::is_shared;
-use super::super::{Both, Bug, Feature, Made, Store, is_alias, is_resource, stands_for};
+use super::super::{Both, Bug, Made, Store, is_alias, is_resource, stands_for};
 use super::{Deferral, Ghost, Memory, Out, Told, covers, version_of};
 use crate::variant::{Request, Response};
-
-/// The number of rejected responses that a server keeps apart; older ones it joins.
-pub(super) const APART: u8 = 8;
 
 impl Ghost {
     /// Records a request. Returns whether the server accepts it.
@@ -165,70 +162,6 @@ impl Ghost {
         }
     }
 
-    /// Checks the order: listeners wait for unsent clusters, and clusters are removed after them.
-    fn check_order<V: Both>(&self, setup: &Made, store: &Store, t: usize, response: &Response) {
-        let number = |url: &str| setup.types.iter().position(|known| known == url);
-        let (Some(listeners), Some(clusters)) = (number(type_url::LISTENER), number(type_url::CLUSTER)) else { return };
-        let unsent = |t: usize| {
-            let memory = &self.types[t];
-            setup.names.iter().filter(|name| is_resource(name)).any(|name| {
-                let there = store.content(setup, t, name);
-                let wanted = there.is_some() && memory.server_wants(name, there);
-                wanted && there.as_ref() != memory.delivered.get(name)
-            })
-        };
-        if t == listeners && !self.types[t].asked_since && !self.types[t].time_passed {
-            assert!(!unsent(clusters), "listeners are pushed before clusters");
-        }
-        // A removal that the client did not ask about; a timeout may end the wait.
-        let delivered = &self.types[t].delivered;
-        let is_gone = |name: &ResourceName| {
-            let there = response.resources.iter().any(|(other, _)| other == name);
-            let memory = &self.types[t];
-            // A resource that changed before its removal is not known as the client has it, nor is one that the store
-            // forgot; and a resource with an error is not removed.
-            let known = !setup.is_forgetful() && !memory.unseen.contains(name);
-            let fails = || store.error(setup, t, name).is_some();
-            let wanted = || memory.server_wants(name, None);
-            let kept = setup.hold && V::LISTS && setup.full_state && wanted() && known && !fails();
-            // The former target of an alias is removed with the present one, if it exists or has an error.
-            let is_absent = || store.state(setup, t, name) == xds_machine::server::State::Absent;
-            (response.removed.contains(name) && is_absent()) || (kept && !there)
-        };
-        let gone = delivered.keys().any(is_gone);
-        // A store that forgot a removal, a server at its limit, an alias, and a resubscription make the server repeat
-        // removals, which are deferred too.
-        let repeats = setup.is_forgetful()
-            || setup.limit.is_some()
-            || self.types[t].resubscribed
-            || setup.names.iter().any(is_alias);
-        let aged = self.types[t].deferral == Deferral::Over || (repeats && self.aged);
-        if t == clusters && gone && !self.types[t].asked_since && !aged {
-            assert!(!unsent(listeners), "clusters go away before the listeners that may refer to them");
-        }
-    }
-
-    /// Checks that nothing waits without a clock, and that no clock stands still: a server that has nothing to send now,
-    /// and has not sent all, has a time-out, which is to come.
-    pub fn check_waiting(&mut self, setup: &Made, store: &Store, now: Instant, due: Option<Instant>) {
-        assert!(due.is_none_or(|due| due > now), "a time-out that has come stays");
-        for t in (0..setup.types.len()).filter(|t| store.is_known(*t)) {
-            if let Some((name, _)) = self.types[t].unsent(setup, store, t).next() {
-                assert!(due.is_some_and(|due| due < NEVER), "{name} is not sent, and waits without a clock");
-            } else {
-                self.types[t].time_passed &= self.types[t].is_out();
-            }
-        }
-    }
-
-    /// Checks that everything is sent, whether it is answered or not.
-    pub fn check_sent(&self, setup: &Made, store: &Store, t: usize) {
-        if self.up && store.is_known(t) {
-            let unsent = self.types[t].unsent(setup, store, t).next();
-            assert_eq!(unsent, None, "type {t}: a resource is not sent, though time has passed");
-        }
-    }
-
     /// Records that the server looked at the store: without a removed resource no removal is deferred any more.
     pub fn server_looks(&mut self, setup: &Made, store: &Store) {
         for (t, memory) in self.types.iter_mut().enumerate() {
@@ -271,168 +204,9 @@ impl Ghost {
         self.types[t].unseen.insert(name.clone());
         self.types[t].doubted.insert(name.clone());
     }
-
-    /// Returns the features that are active on the stream.
-    pub fn active(&self, setup: &Made, store: &Store) -> Vec<Feature> {
-        let of_a_type = |feature| (0..setup.types.len()).any(|t| self.types[t].is_active(setup, store, t, feature));
-        Feature::ALL.into_iter().filter(|&feature| of_a_type(feature)).collect()
-    }
 }
-
-fn is_unknown(store: &Store, setup: &Made, t: usize, name: &ResourceName) -> bool {
-    store.state(setup, t, name) == xds_machine::server::State::Unknown
-}
-
-/// A time-out that never comes.
-const NEVER: Instant = Instant::from_epoch(std::time::Duration::MAX);
 
 impl Memory {
-    /// Returns the subscribed resources that are not sent in their current form, and were not rejected.
-    fn unsent(&self, setup: &Made, store: &Store, t: usize) -> impl Iterator<Item = (ResourceName, u8)> {
-        let names = setup.names.iter().filter(|name| is_resource(name));
-        names.filter_map(move |name| {
-            let content = store.content(setup, t, name).filter(|content| self.server_wants(name, Some(*content)))?;
-            let has = [self.delivered.get(name), self.rejected.get(name)].contains(&Some(&content));
-            (!has).then(|| (name.clone(), content))
-        })
-    }
-
-    fn is_active(&self, setup: &Made, store: &Store, t: usize, feature: Feature) -> bool {
-        let mut names = setup.names.iter().filter(|name| is_resource(name));
-        let there = |name: &ResourceName| store.content(setup, t, name);
-        let sent_by = |is: fn(&ResourceName) -> bool| {
-            let by = |(name, sent): (&ResourceName, &u8)| {
-                self.listed.iter().any(|wanted| is(wanted) && stands_for(wanted, name, Some(*sent)))
-            };
-            self.delivered.iter().any(by)
-        };
-        let is_unsent = |name: &ResourceName| {
-            let there = there(name);
-            there.is_some() && self.server_wants(name, there) && self.delivered.get(name) != there.as_ref()
-        };
-        let is_gone = |name: &ResourceName| !is_unknown(store, setup, t, name) && there(name).is_none();
-        match feature {
-            Feature::ResponseLimit => {
-                let out = self.outs.last().map_or(0, |out| out.resources.len());
-                setup.response_limit.is_some_and(|response_limit| out >= response_limit) && names.any(is_unsent)
-            }
-            Feature::Pages => setup.page.is_some_and(|page| names.count() > page) && self.listed.contains(WILDCARD),
-            Feature::Ttl => {
-                setup.tells_ttls()
-                    && self.delivered.iter().any(|(name, &content)| setup.told_ttl_of(name, content).is_some())
-            }
-            Feature::Hold => self.delivered.keys().any(|name| is_gone(name) && self.server_wants(name, None)),
-            Feature::Alias => sent_by(is_alias),
-            Feature::MovedAlias => {
-                self.listed.iter().any(is_shared)
-                    && self.delivered.iter().any(|(name, &sent)| sent == 1 && there(name) != Some(1))
-            }
-            Feature::Collection => sent_by(ResourceName::is_glob),
-            Feature::Error => names.any(|name| self.server_wants(name, None) && store.error(setup, t, name).is_some()),
-            Feature::Limit => setup.limit.is_some_and(|limit| self.listed.len() >= limit),
-            Feature::Unknown => names.any(|name| {
-                let fails = store.error(setup, t, name).is_some();
-                self.server_wants(name, None) && is_unknown(store, setup, t, name) && !fails
-            }),
-            Feature::Claims => self.claimed,
-            Feature::Wildcard => self.listed.contains(WILDCARD) && self.listed.len() > 1,
-        }
-    }
-
-    /// Returns the responses with content that are in flight.
-    pub(super) fn content_out(&self) -> impl DoubleEndedIterator<Item = &Out> {
-        self.outs.iter().filter(|out| out.until.is_some())
-    }
-
-    pub(super) fn is_out(&self) -> bool {
-        self.content_out().next().is_some()
-    }
-
-    /// Returns whether a response of SotW has heartbeats alone, with their content: so they are sent beside an unanswered
-    /// response.
-    fn repeats<V: Both>(&self, setup: &Made, response: &Response) -> bool {
-        let lives = |(name, content): &(ResourceName, u8)| {
-            let same = self.delivered.get(name) == Some(content) && !self.reasons.contains(name);
-            same && setup.told_ttl_of(name, *content).is_some()
-        };
-        let version = self.content_out().next_back().map(|out| &out.version);
-        let beside = version == Some(&response.version)
-            && V::LISTS
-            && !setup.full_state
-            && self.due
-            && self.is_out()
-            && !self.asked_since;
-        let all = !response.resources.is_empty() && response.resources.iter().all(lives);
-        beside && all && response.errors.is_empty()
-    }
-
-    /// Records a response in flight. Two with content and one with heartbeats alone are recognised by their nonces: what
-    /// an older one had shares the verdict of the next.
-    fn put_out(&mut self, out: Out) {
-        let alike = |other: &Out| other.until.is_some() == out.until.is_some();
-        let most = usize::from(out.until.is_some());
-        if self.outs.iter().filter(|other| alike(other)).count() > most {
-            let oldest = self.outs.iter().position(alike).expect("one of them");
-            let oldest = self.outs.remove(oldest);
-            if let Some(next) = self.outs.iter_mut().find(|other| alike(other)) {
-                oldest
-                    .resources
-                    .into_iter()
-                    .for_each(|(name, content)| _ = next.resources.entry(name).or_insert(content));
-                next.removed.extend(oldest.removed);
-                next.beats.extend(oldest.beats);
-            }
-        }
-        self.outs.push(out);
-        self.several |= self.content_out().count() > 1;
-    }
-
-    /// Records the ACK or NACK of a response in flight. A client answers in order; in SotW the version that it accepted
-    /// last tells about the responses before.
-    fn answers(&mut self, setup: &Made, request: &Request<'_>) {
-        let Some(at) = self.outs.iter().position(|out| out.nonce == *request.nonce) else { return };
-        let answered = self.outs.remove(at);
-        let (content, rejects) = (answered.until.is_some(), request.error.is_some());
-        let before: Vec<Out> = self.outs.drain(..at).collect();
-        for (place, out) in before.into_iter().enumerate() {
-            let same = request.version.is_none_or(|version| *version == out.version);
-            let settled = content || (request.version.is_some() && (out.until.is_none() || rejects || same));
-            match settled {
-                true if out.until.is_some() => self.judge(setup, out, rejects && !same),
-                true => {}
-                false => self.outs.insert(place.min(self.outs.len()), out),
-            }
-        }
-        if rejects {
-            // The client does not have these: they are sent again with their content.
-            self.reasons.extend(answered.beats.iter().cloned());
-        }
-        self.judge(setup, answered, rejects);
-    }
-
-    /// Applies the client's ACK or NACK of the response in flight.
-    fn judge(&mut self, setup: &Made, out: Out, rejected: bool) {
-        if rejected {
-            // A seeded loop of rejections has to come back to one state.
-            let counted = setup.bug.is_none();
-            self.rejections += u8::from(counted && self.rejections <= APART);
-            self.refused.extend(out.resources.iter().map(|(name, content)| (name.clone(), *content)));
-        } else {
-            self.refused.retain(|name, _| !out.resources.contains_key(name));
-            self.rejected.retain(|name, _| !out.resources.contains_key(name));
-            self.rejected_whole = self.rejected_whole.take().filter(|whole| *whole != out.resources);
-            return;
-        }
-        if out.resources.keys().all(|name| !self.reasons.contains(name)) && self.reasons.is_empty() {
-            self.rejected_whole = Some(out.resources.clone());
-        }
-        for (name, content) in out.resources {
-            if !self.reasons.contains(&name) {
-                self.rejected.insert(name, content);
-            }
-        }
-    }
-
     /// Applies a list of all subscribed names. Returns the names that are new.
     fn read_list(&mut self, setup: &Made, request: &Request<'_>) -> BTreeSet<ResourceName> {
         let mut listed: BTreeSet<ResourceName> = request.names.iter().cloned().collect();
@@ -483,77 +257,6 @@ impl Memory {
             } else {
                 self.gone.insert(name.clone()); // perhaps, before the stream
             }
-        }
-    }
-
-    /// Checks the rules that hold for every response.
-    fn check_shape<V: Both>(&self, setup: &Made, store: &Store, now: Instant, t: usize, response: &Response) {
-        let only_beats = response.resources.is_empty() && response.removed.is_empty() && !response.beats.is_empty();
-        let only_beats = only_beats || self.repeats::<V>(setup, response);
-        let waits = self.content_out().next_back().is_some_and(|out| out.until > Some(now));
-        // Heartbeats do not wait. A new name of delta is answered at once, if one response is out.
-        let answers = !V::LISTS && self.asked_since && self.content_out().count() < 2;
-        let repeats = V::LISTS && self.due;
-        assert!(!waits || only_beats || answers || repeats, "a response does not wait for the ACK of the last one");
-        assert!(!response.nonce.is_empty() && !response.version.is_empty(), "a response has a nonce and a version");
-        let names: BTreeSet<&ResourceName> = response.resources.iter().map(|(name, _)| name).collect();
-        assert_eq!(names.len(), response.resources.len(), "a name is in a response once");
-        assert!(names.iter().all(|name| !response.removed.contains(*name)), "a name is there or gone");
-        for name in &response.errors {
-            let wanted = self.server_wants(name, None);
-            assert!(wanted, "{name} has an error, and is not wanted as far as the server can know");
-            assert!(!names.contains(name), "{name} is there, and has an error");
-        }
-        for (name, content) in &response.resources {
-            let wanted = self.server_wants(name, Some(*content));
-            assert!(wanted, "{name} is sent, and not wanted as far as the server can know");
-        }
-        assert!(self.due || response.beats.is_empty(), "a heartbeat before its time");
-        for (name, (_, ttl)) in &response.beats {
-            let there = store.content(setup, t, name);
-            let told = there.and_then(|content| setup.told_ttl_of(name, content));
-            assert!(ttl.is_some() && *ttl == told, "{name} lives on for {ttl:?}, its TTL is {told:?}");
-            let wanted = self.server_wants(name, there);
-            assert!(wanted, "{name} lives on, and is not wanted as far as the server can know");
-            assert!(there.is_some() && there.as_ref() == self.delivered.get(name), "{name} lives on unsent");
-        }
-    }
-
-    /// Checks that a response of a full-state type has all subscribed resources, and a reason.
-    fn check_whole(&self, setup: &Made, store: &Store, t: usize, out: &Out, has_reason: bool) {
-        let there = |name: &&ResourceName| {
-            let content = store.content(setup, t, name);
-            is_resource(name) && content.is_some() && self.server_wants(name, content)
-        };
-        let all: BTreeSet<&ResourceName> = setup.names.iter().filter(there).collect();
-        let mut gone = out.resources.keys().filter(|name| !all.contains(name));
-        // Clusters and endpoints may stay for a time, but only those that the client has.
-        let stays = |name: &ResourceName| {
-            let same = self.delivered.get(name) == out.resources.get(name);
-            setup.hold && [type_url::CLUSTER, type_url::ENDPOINT].contains(&setup.types[t].as_str()) && same
-        };
-        assert!(gone.all(stays), "a full-state type has what is wanted");
-        let there = out.resources.keys().filter(|name| all.contains(name));
-        assert!(all.iter().copied().eq(there), "a full-state type has all that is wanted");
-        let wanted = |name: &ResourceName| self.server_wants(name, store.content(setup, t, name));
-        let changed = || self.reasons.iter().any(|name| wanted(name) || self.delivered.contains_key(name));
-        // A store that forgets removals can't tell that a resource never existed.
-        let new = has_reason || self.asked_since || setup.hold || setup.is_forgetful() || changed();
-        assert!(new, "nothing changed, and all is sent again");
-    }
-
-    /// Checks that each resource of another type has a reason.
-    fn check_reasons(&self, setup: &Made, out: &Out, lives: bool) {
-        for (name, content) in &out.resources {
-            // Beside an unanswered response of SotW, heartbeats have content.
-            let lives = lives && setup.told_ttl_of(name, *content).is_some();
-            if lives || self.reasons.contains(name) || self.delivered.get(name) != Some(content) {
-                continue;
-            }
-            let rejected = self.rejected.get(name) == Some(content);
-            // A server at its limit may forget resources that it sent.
-            assert!(!rejected || setup.limit.is_some(), "{name} was rejected and is sent again");
-            assert!(setup.limit.is_some(), "{name} did not change and is sent again");
         }
     }
 
