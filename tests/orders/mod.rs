@@ -3,6 +3,7 @@
 mod by_letter;
 mod machines_are_values;
 mod properties;
+mod questions;
 mod regressions;
 mod seeded_bugs;
 mod servers;
