@@ -10,6 +10,9 @@ use xds_machine_testing::world::{Both, Step, Ttls, World, words};
 /// Plays one history in two worlds.
 pub fn variants(data: &[u8]) {
     let (setup, steps) = words::setup::<Sotw>(data);
+    if setup.warms {
+        return; // a verdict that never comes may wait in one world alone
+    }
     let (mut sotw, mut delta) = (World::<Sotw>::new(setup.clone()), World::<Delta>::new(setup.clone()));
     for (at, &byte) in steps.iter().enumerate() {
         match words::step(byte, &setup) {
@@ -28,7 +31,7 @@ pub fn variants(data: &[u8]) {
                 both(&mut sotw, &mut delta, step);
             }
             // Time passes in each world as far as it may.
-            step @ (Step::Beat | Step::Pass) => both(&mut sotw, &mut delta, step),
+            step @ (Step::Beat | Step::Wait | Step::Pass) => both(&mut sotw, &mut delta, step),
             // Steps of the protocol are taken in each world at its own pace.
             Step::ClientSends { .. } => _ = words::run(&mut sotw, usize::from(byte >> 4), at as u64),
             Step::ServerSends { .. } => _ = words::run(&mut delta, usize::from(byte >> 4), at as u64),

@@ -64,7 +64,8 @@ fn setup<V: Both>(random: &mut Random) -> Setup {
     let full_state = random.below(2) == 0;
     let names = names::<V>(random, structured);
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let setup = Setup::full_state(&names, Budget::PLENTY).clients(random.pick(&[1, 1, 2, 4, 8]));
+    let budget = Budget::PLENTY.silences(random.pick(&[0, 0, 1])).seconds(600);
+    let setup = Setup::full_state(&names, budget).clients(random.pick(&[1, 1, 2, 4, 8])).recorded();
     let setup = Setup {
         types: types.iter().map(|&url| url.into()).collect(),
         full_state,
@@ -77,12 +78,14 @@ fn setup<V: Both>(random: &mut Random) -> Setup {
     };
     let dialects = [Dialect::Spec, Dialect::Spec, Dialect::Envoy, Dialect::Grpc, Dialect::Istio];
     let setup = setup.legacy_wildcard(full_state ^ (random.below(8) == 0)).dialect(random.pick(&dialects));
-    let features: [fn(Setup) -> Setup; 5] = [
+    let features: [fn(Setup) -> Setup; 7] = [
         Setup::strict_server,
         Setup::no_existence_timeout,
         Setup::slow_transport,
         |setup| setup.tombstones(0),
         Setup::hold,
+        Setup::warms,
+        Setup::room,
     ];
     features.into_iter().fold(setup, |setup, with| if random.below(4) == 0 { with(setup) } else { setup })
 }
@@ -188,6 +191,7 @@ impl<V: Both> Run<V> {
             70 => Step::Doubt { t, n },
             71 => Step::Know { t },
             72..74 => Step::Beat,
+            74 => Step::Wait,
             _ => Step::Pass,
         }
     }
@@ -228,7 +232,7 @@ impl Tally {
 
 /// Takes a step if it is possible, and returns whether it had an effect.
 pub fn attempt<V: Both>(world: &mut World<V>, step: Step) -> bool {
-    world.budget = Budget::PLENTY; // there is no end
+    world.budget = world.setup.budget; // there is no end
     let Step::ServerSends { c } = step else {
         let can = world.can(step);
         if can {

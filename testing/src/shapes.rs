@@ -148,6 +148,18 @@ fn lasting_order(names: &[&str], budget: Budget) -> Setup {
     Setup::order(names, budget).ttl()
 }
 
+fn dependent(names: &[&str], budget: Budget) -> Setup {
+    Setup::warming(names, budget).hasty_server().warms()
+}
+
+fn one_at_a_time(names: &[&str], budget: Budget) -> Setup {
+    Setup::order(names, budget).room()
+}
+
+fn warming_one_at_a_time(names: &[&str], budget: Budget) -> Setup {
+    Setup::warming(names, budget).room()
+}
+
 fn two_clients(names: &[&str], budget: Budget) -> Setup {
     Setup::full_state(names, budget).clients(2)
 }
@@ -171,6 +183,13 @@ pub fn default() -> Vec<Shape> {
     let beside = Budget::NONE.wishes(2, 0).changes(2, 0).beats(1);
     // A store forgets a removal once another name came and went.
     let come_and_go = Budget::NONE.cuts(1).wishes(1, 0).changes(2, 2);
+    let silence = Budget::NONE.silences(1).wishes(2, 0).changes(2, 0);
+    let few_silent = Budget::NONE.silences(1).wishes(2, 0).changes(1, 0);
+    let slow_verdicts = Budget::NONE.wishes(2, 0).changes(2, 0).seconds(20);
+    let slow_beats = Budget::NONE.wishes(2, 0).changes(2, 0).seconds(95);
+    let two_changes = Budget::NONE.wishes(2, 0).changes(2, 0);
+    // With a server that waits for no ACK.
+    let hot = [Budget::NONE.wishes(2, 0).changes(2, 0)];
     // Both resources exist; then one changes or is removed while the answer continues.
     let changing = [
         Budget::NONE.wishes(1, 0).changes(3, 1),
@@ -223,6 +242,24 @@ pub fn default() -> Vec<Shape> {
         shape("sotw partial, losses", Setup::partial, ALL_A).with(losses()),
         shape("sotw partial, strict server, losses", strict_partial, A).with(losses()),
         shape("delta, losses", Setup::full_state, ALL_A).with(losses()),
+        shape("sotw, silence", Setup::order, A).with([silence]),
+        shape("sotw partial, silence", Setup::partial, AB).with([few_silent]),
+        shape("sotw, silence of clusters or endpoints", Setup::warming, A).with([few_silent]),
+        shape("delta, silence", Setup::order, A).with([silence]),
+        shape("delta, silence and two names", Setup::full_state, AB).with([few_silent]),
+        shape("delta, silence of clusters or endpoints", Setup::warming, A).with([few_silent]),
+        shape("sotw, clusters judged after endpoints", dependent, A).with(hot),
+        shape("delta, clusters judged after endpoints", dependent, A).with(hot),
+        shape("sotw partial, slow verdicts", Setup::partial, AB).with([slow_verdicts]),
+        shape("sotw full-state, slow verdicts", Setup::full_state, AB).with([slow_verdicts]),
+        shape("sotw, slow verdicts on clusters or endpoints", Setup::warming, A).with([slow_verdicts]),
+        shape("delta, slow verdicts", Setup::full_state, AB).with([slow_verdicts]),
+        shape("delta, slow verdicts on clusters or endpoints", Setup::warming, A).with([slow_verdicts]),
+        shape("delta, slow verdicts and TTLs", lasting, AB).with([slow_beats]),
+        shape("sotw, room for a response", one_at_a_time, A).with([two_changes]),
+        shape("sotw, room for a response of clusters or endpoints", warming_one_at_a_time, A).with([two_changes]),
+        shape("delta, room for a response", one_at_a_time, A).with([two_changes]),
+        shape("delta, room for a response of clusters or endpoints", warming_one_at_a_time, A).with([two_changes]),
         shape("sotw full-state, TTLs", lasting, ALL_A).with(lives()),
         shape("sotw partial, TTLs", lasting_partial, A).with(lives()),
         shape("delta, TTLs", lasting, ALL_A).with(lives()),

@@ -44,6 +44,8 @@ pub trait Both: client::Variant + server::Variant + Wire + Messages<Request: Rel
     fn forget_errors(response: &mut Self::Response);
     /// Drops the heartbeats.
     fn forget_beats(response: &mut Self::Response);
+    /// Changes the contents of resources.
+    fn change(response: &mut Self::Response, content: &mut dyn FnMut(&ResourceName, u8) -> u8);
     /// Turns heartbeats into resources with content.
     fn fill_beats(response: &mut Self::Response);
     /// Makes an empty request for a type.
@@ -176,6 +178,17 @@ impl Both for Sotw {
         response.resources.retain(|item| beat(item).is_none());
     }
 
+    fn change(response: &mut sotw::Response, content: &mut dyn FnMut(&ResourceName, u8) -> u8) {
+        for item in &mut response.resources {
+            let name = item_name(item);
+            match item {
+                sotw::Item::Bare(any) => change(&name, any, content),
+                sotw::Item::Wrapped(wrapped) => wrapped.body.iter_mut().for_each(|any| change(&name, any, content)),
+                sotw::Item::Malformed => {}
+            }
+        }
+    }
+
     fn fill_beats(response: &mut sotw::Response) {
         for item in &mut response.resources {
             if let sotw::Item::Wrapped(wrapped) = item {
@@ -206,6 +219,11 @@ fn beat(item: &sotw::Item) -> Option<&Resource> {
         sotw::Item::Wrapped(wrapped) if wrapped.body.is_none() => Some(wrapped),
         _ => None,
     }
+}
+
+/// Changes the content of a resource.
+fn change(name: &ResourceName, any: &mut Any, content: &mut dyn FnMut(&ResourceName, u8) -> u8) {
+    any.value = body(name, content(name, any.value[any.value.len() - 1])).into();
 }
 
 /// Adds content to a heartbeat.
@@ -283,6 +301,12 @@ impl Both for Delta {
 
     fn forget_beats(response: &mut delta::Response) {
         response.resources.retain(|resource| resource.body.is_some());
+    }
+
+    fn change(response: &mut delta::Response, content: &mut dyn FnMut(&ResourceName, u8) -> u8) {
+        for resource in &mut response.resources {
+            resource.body.iter_mut().for_each(|any| change(&resource.name, any, content));
+        }
     }
 
     fn fill_beats(response: &mut delta::Response) {

@@ -4,6 +4,7 @@ mod by_letter;
 mod canonical;
 mod machines_are_values;
 mod properties;
+mod questions;
 mod regressions;
 mod seeded_bugs;
 mod servers;

@@ -48,11 +48,6 @@ pub struct Application {
 }
 
 impl Application {
-    /// Returns whether a verdict may be given.
-    pub fn judges(&self) -> bool {
-        self.judging.is_some() && !self.silent
-    }
-
     /// Returns the subscribed names, without the wildcard.
     pub fn names(&self) -> impl Iterator<Item = &ResourceName> {
         self.wanted.iter().filter(|name| !name.is_wildcard())

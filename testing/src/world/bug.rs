@@ -50,6 +50,10 @@ pub enum Bug {
     AnswersTwice,
     /// Each ACK subscribes to all names again.
     AsksAgain,
+    /// Nothing is read while an update waits for its verdict.
+    StopsReading,
+    /// Heartbeats that are read while an update of their type waits for its verdict renew nothing.
+    BeatsWaitForVerdicts,
     /// A heartbeat is treated as content.
     BeatsAreContent,
     /// A resource with a TTL does not expire while there is no stream.
@@ -98,6 +102,14 @@ pub enum Bug {
     BeatsWaitForAcks,
     /// Nothing is sent before the ACK or NACK of what it waits for.
     WaitsForEver,
+    /// No type is sent while a response is unanswered, of whatever type.
+    OneTypeAtATime,
+    /// Other types are not sent while the first type has something to send, or an unanswered response.
+    FirstTypeWins,
+    /// A resource that is requested again is answered with its former content, as by a replica that is behind.
+    AnswersOldContent,
+    /// A response that the transport has no room for is lost.
+    NeedsRoom,
     /// Errors of resources are not sent, as by all earlier servers.
     SaysNoErrors,
 }
@@ -113,6 +125,7 @@ pub struct Faulty<V: Both> {
     rejected: bool,
     asked: bool,
     late: Option<V::Request>,
+    kept: Option<V::Response>,
 }
 
 impl<V: Both> Default for Faulty<V> {
@@ -126,6 +139,7 @@ impl<V: Both> Default for Faulty<V> {
             rejected: false,
             asked: false,
             late: None,
+            kept: None,
         }
     }
 }
@@ -257,6 +271,21 @@ impl<V: Both> Faulty<V> {
         self.late.is_some()
     }
 
+    /// Returns whether a response is held back.
+    pub fn keeps(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    /// Holds a response back, in place of an earlier one.
+    pub fn keep(&mut self, response: V::Response) {
+        self.kept = Some(response);
+    }
+
+    /// Takes the response that was held back.
+    pub fn take_kept(&mut self) -> Option<V::Response> {
+        self.kept.take()
+    }
+
     /// Takes the delayed request.
     pub fn server_hears_late(&mut self) -> Option<V::Request> {
         self.late.take()
@@ -283,6 +312,13 @@ impl<V: Both> Faulty<V> {
             Bug::SaysNoBeats if !V::response(response).beats.is_empty() => {
                 V::forget_beats(response);
                 return has_content::<V>(response);
+            }
+            Bug::AnswersOldContent => {
+                let former = std::mem::take(&mut self.sent);
+                V::change(response, &mut |name, content| {
+                    if former.get(name) == Some(&content) { 1 - content } else { content }
+                });
+                self.sent = V::response(response).resources.into_iter().collect();
             }
             Bug::SaysNoErrors => V::forget_errors(response),
             Bug::RepeatsRemovals => {
@@ -325,5 +361,6 @@ impl<V: Both> Relabel for Faulty<V> {
     fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
         self.nonce.relabel(by);
         self.late.iter_mut().for_each(|late| late.relabel(by));
+        self.kept.iter_mut().for_each(|kept| kept.relabel(by));
     }
 }

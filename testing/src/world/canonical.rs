@@ -26,7 +26,8 @@ impl<V: Both> Relabel for World<V> {
             sending.relabel(by);
             for app in apps {
                 app.judging.relabel(by);
-                app.until.values_mut().chain(app.extended.values_mut()).for_each(|until| until.relabel(by));
+                app.until.values_mut().for_each(|until| until.relabel(by));
+                app.extended.values_mut().for_each(|own| own.relabel(by));
             }
             ghost.relabel(by);
             faulty.relabel(by);

@@ -7,6 +7,7 @@
 mod application;
 mod bug;
 mod canonical;
+mod gate;
 mod ghost;
 mod goal;
 mod pair;
@@ -97,6 +98,7 @@ impl<V: Both> World<V> {
         }
         (0..types).for_each(|t| add(Step::Know { t }));
         add(Step::Beat);
+        add(Step::Wait);
         add(Step::Pass);
     }
 
@@ -139,20 +141,22 @@ impl<V: Both> World<V> {
             Step::Sent { c } => pair(c).sending.is_some(),
             Step::ServerReads { c } => pair(c).server.is_some() && !pair(c).up.is_empty(),
             Step::ServerSends { c } => {
-                pair(c).faulty.is_late() || pair(c).server.as_ref().is_some_and(|server| self.polls(server))
+                let polls = || pair(c).server.as_ref().is_some_and(|server| self.polls(server));
+                let kept = || pair(c).server.is_some() && pair(c).sends_kept(&self.setup, &self.store);
+                pair(c).faulty.is_late() || kept() || (pair(c).may_send(&self.setup) && polls())
             }
-            Step::ClientReads { c } => !pair(c).down.is_empty() && pair(c).client.wants_response(),
-            Step::Accept { c, t } => pair(c).apps[t].judges(),
+            Step::ClientReads { c } => !pair(c).down.is_empty() && pair(c).may_read(&self.setup),
+            Step::Accept { c, t } => pair(c).judges(&self.setup, t),
             Step::Resume { c, t } => pair(c).apps[t].paused > 0,
             Step::Pause { .. } => budget.pauses > 0,
             Step::Silence { c, t } => budget.silences > 0 && !pair(c).apps[t].silent,
             Step::Tick => self.ticks(),
             Step::Beat => budget.beats > 0 && self.beats(),
             Step::Cut { c } => budget.cuts > 0 && pair(c).server.is_some(),
-            Step::Reject { c, t } => budget.rejects > 0 && pair(c).apps[t].judges(),
+            Step::Reject { c, t } => budget.rejects > 0 && pair(c).judges(&self.setup, t),
             Step::RejectOne { c, t, n } => {
                 let update = pair(c).apps[t].judging.as_ref().filter(|update| update.resources().len() > 1);
-                let judges = budget.rejects > 0 && pair(c).apps[t].judges();
+                let judges = budget.rejects > 0 && pair(c).judges(&self.setup, t);
                 judges && update.is_some_and(|update| update.resource(name(n).as_str()).is_some())
             }
             Step::Subscribe { c, t, n } => {
@@ -174,6 +178,7 @@ impl<V: Both> World<V> {
             }
             Step::Know { t } => budget.doubts > 0 && !self.store.is_known(t),
             Step::Pass => budget.passes > 0,
+            Step::Wait => budget.seconds > 0 && self.waits(),
         }
     }
 
@@ -191,21 +196,27 @@ impl<V: Both> World<V> {
                 self.budget.puts -= 1;
                 for (name, content) in self.store.put(&setup, t, &setup.names[n]) {
                     self.each_ghost(|ghost| ghost.changes(t, &name, Some(content)));
+                    if setup.recorded {
+                        self.each_ghost(|ghost| ghost.revises(t, &name));
+                    }
                 }
             }
             Step::Delete { t, n } => {
                 self.budget.deletes -= 1;
                 self.store.delete(&setup, t, &setup.names[n]);
                 self.each_ghost(|ghost| ghost.changes(t, &setup.names[n], None));
+                self.each_ghost(|ghost| ghost.is_gone(t, &setup.names[n]));
             }
             Step::Fail { t, n } => {
                 self.budget.fails -= 1;
                 self.store.fail(&setup, t, &setup.names[n]);
+                self.each_ghost(|ghost| ghost.is_gone(t, &setup.names[n]));
                 self.each_ghost(|ghost| ghost.fails(t, &setup.names[n]));
             }
             Step::Doubt { t, n } => {
                 self.budget.doubts -= 1;
                 self.store.doubt(&setup, t, &setup.names[n]);
+                self.each_ghost(|ghost| ghost.is_gone(t, &setup.names[n]));
                 self.each_ghost(|ghost| ghost.fails(t, &setup.names[n]));
             }
             Step::Know { t } => {
@@ -217,6 +228,7 @@ impl<V: Both> World<V> {
                 self.budget.beats -= 1;
                 self.pass();
             }
+            Step::Wait => self.wait(),
             Step::Pass => {
                 self.budget.passes -= 1;
                 self.pass_a_while();
@@ -318,7 +330,9 @@ impl<V: Both> World<V> {
     fn check_touched(&self, step: Step) {
         match (step, step.client()) {
             (_, Some(c)) => self.pairs[c].check_invariants(),
-            (Step::Tick | Step::Beat | Step::Pass, None) => self.pairs.iter().for_each(Pair::check_invariants),
+            (Step::Tick | Step::Beat | Step::Wait | Step::Pass, None) => {
+                self.pairs.iter().for_each(Pair::check_invariants)
+            }
             _ => self.store.cache.check_invariants().unwrap_or_else(|what| panic!("invariant: {what}")),
         }
     }

@@ -131,8 +131,12 @@ impl<V: Both> Pair<V> {
 
     pub(super) fn server_reads(&mut self, setup: &Made, now: Instant, store: &Store) {
         let mut request = self.up.pop_front().expect("a request is on the wire");
+        let before = self.ghost.listed(setup.type_number(V::request(&request).type_url));
         if !self.ghost.server_reads::<V>(setup, store, &request) {
             return; // a strict server drops stale requests
+        }
+        if setup.existence_timeout.is_some() {
+            self.ghost.asks::<V>(setup, store, &before, &request);
         }
         let server = self.server.as_mut().expect("a stream is up");
         if setup.bug.is_some_and(|bug| !self.faulty.server_hears(bug, server, &mut request)) {
@@ -155,10 +159,23 @@ impl<V: Both> Pair<V> {
     pub(super) fn server_sends(&mut self, setup: &Made, now: Instant, store: &Store) {
         let server = self.server.as_mut().expect("a stream is up");
         let (mut rests, mut is_idle) = (false, false);
+        if self.faulty.keeps() && !self.ghost.is_busy(setup, store, 0) {
+            let message = self.faulty.take_kept().expect("a response is held back");
+            self.ghost.server_sends::<V>(setup, store, now, &message);
+            self.ghost.sends_unknown_revisions();
+            return self.down.push_back(message);
+        }
         if let Some(response) = server.poll_transmit(now, &store.cache) {
             let mut message = V::message(&response);
             let beats_wait = setup.bug == Some(Bug::BeatsWaitForAcks) && server.in_flight() > 0;
-            let is_said = !beats_wait || V::response(&message).beats.is_empty();
+            let has_room = setup.bug != Some(Bug::NeedsRoom) || !self.ghost.is_any_out();
+            let is_said = has_room && (!beats_wait || V::response(&message).beats.is_empty());
+            let is_first = V::response(&message).type_url == setup.types[0];
+            let waits = setup.bug == Some(Bug::FirstTypeWins) && !is_first && self.ghost.is_busy(setup, store, 0);
+            if waits {
+                self.faulty.keep(message.clone());
+            }
+            let is_said = is_said && !waits;
             if is_said && setup.bug.is_none_or(|bug| self.faulty.server_says(bug, &mut message)) {
                 // The features of messages in flight and of pending ones.
                 self.goals.reach_pairs(&self.ghost.active(setup, store));
@@ -174,6 +191,10 @@ impl<V: Both> Pair<V> {
                     self.goals.reach(Goal::Coalesced);
                 }
                 self.down.push_back(message);
+                if setup.recorded {
+                    self.ghost.overtakes(setup, store, now);
+                    self.ghost.sends_revisions::<V>(setup, store, self.down.back().expect("the response"));
+                }
             }
         } else {
             rests = server.is_settled();
@@ -196,7 +217,7 @@ impl<V: Both> Pair<V> {
             let due = self.server.as_ref().and_then(Server::poll_timeout);
             self.ghost.check_waiting(setup, store, now, due);
         }
-        if rests && self.apps.iter().all(|app| !app.silent) {
+        if rests && (0..self.apps.len()).all(|t| !self.is_silent(setup, t)) {
             self.check_verdicts(setup, store);
         }
         if let Some(late) = self.faulty.server_hears_late() {
@@ -230,8 +251,14 @@ impl<V: Both> Pair<V> {
     pub(super) fn client_reads(&mut self, setup: &Made, now: Instant) {
         let mut response = self.down.pop_front().expect("a response is on the wire");
         self.ghost.client_reads::<V>(setup, &response);
+        if setup.recorded {
+            self.ghost.reads_revisions();
+        }
         setup.bug.into_iter().for_each(|bug| self.faulty.client_hears(bug, &mut response));
         let t = setup.type_number(&V::response(&response).type_url);
+        if setup.bug == Some(Bug::BeatsWaitForVerdicts) && self.apps[t].judging.is_some() {
+            V::forget_beats(&mut response);
+        }
         let app = &mut self.apps[t];
         for (name, content) in V::response(&response).resources {
             app.extend(&name, setup.told_ttl_of(&name, content).map(|ttl| now + ttl));
@@ -261,6 +288,9 @@ impl<V: Both> Pair<V> {
             match action {
                 client::Action::Apply(update) => {
                     let t = setup.type_number(update.type_url());
+                    if setup.recorded {
+                        self.ghost.receives_revisions(t, &update);
+                    }
                     let app = &mut self.apps[t];
                     self.ghost.applies::<V>(t, app, &update);
                     let all = app.wanted.contains(WILDCARD);
@@ -301,6 +331,7 @@ impl<V: Both> Pair<V> {
         }
         for (t, app) in self.apps.iter_mut().enumerate() {
             app.end_extensions();
+            self.ghost.answered(t, app);
             self.ghost.rests::<V>(t, app);
             self.ghost.beat::<V>(setup, now, t, app);
         }

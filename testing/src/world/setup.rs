@@ -47,8 +47,16 @@ pub struct Setup {
     /// The maximum number of subscribed names of a type, which is also the limit of the server; other limits are small
     /// as well.
     pub limit: Option<usize>,
+    /// The time that the server waits for an ACK or NACK. Zero: the server does not wait.
+    pub answer_wait: Duration,
+    /// The verdict on clusters waits for their endpoints.
+    pub warms: bool,
     /// The dialect of the client.
     pub dialect: Dialect,
+    /// The transport has room for one response, until its ACK or NACK.
+    pub room: bool,
+    /// Each resource has a record of how long it waits and of what was delivered, which multiplies the states: for walks.
+    pub recorded: bool,
     /// The seeded bug.
     pub bug: Option<Bug>,
 }
@@ -105,7 +113,11 @@ impl Setup {
             ttl: Ttls::None,
             unknown: false,
             limit: None,
+            answer_wait: Duration::from_secs(1),
+            warms: false,
             dialect: Dialect::Spec,
+            room: false,
+            recorded: false,
             bug: None,
         }
     }
@@ -226,7 +238,17 @@ impl Setup {
 
     /// Returns the time that a response waits for the ACK of the last one.
     pub fn answer_wait(&self) -> Duration {
-        Duration::from_secs(1)
+        self.answer_wait
+    }
+
+    /// Makes a server that does not wait for ACKs.
+    pub fn hasty_server(self) -> Self {
+        Self { answer_wait: Duration::ZERO, ..self }
+    }
+
+    /// Makes the verdict on clusters wait for their endpoints.
+    pub fn warms(self) -> Self {
+        Self { warms: true, ..self }
     }
 
     /// Returns whether the store may forget a removal that a client has not received.
@@ -237,6 +259,21 @@ impl Setup {
     /// Sets the dialect of the clients.
     pub fn dialect(self, dialect: Dialect) -> Self {
         Self { dialect, ..self }
+    }
+
+    /// Makes a transport with room for one response, until its ACK or NACK.
+    pub fn room(self) -> Self {
+        Self { room: true, ..self }
+    }
+
+    /// Keeps records of the waits and deliveries of each resource.
+    pub fn recorded(self) -> Self {
+        Self { recorded: true, ..self }
+    }
+
+    /// Makes a setup of one stream for two types that have nothing to do with each other.
+    pub fn independent(names: &[&str], budget: Budget) -> Self {
+        Self::new(&["T", "U"], false, names, budget)
     }
 
     /// Seeds a bug.

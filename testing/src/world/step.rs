@@ -158,6 +158,8 @@ pub enum Step {
     },
     /// Time passes until the next heartbeat or expiry, regardless of messages in flight.
     Beat,
+    /// Time passes until the next deadline while nothing is left but verdicts: the applications are slow.
+    Wait,
     /// A part of the shortest TTL passes, or the time until the next deadline if that is shorter, regardless of
     /// messages in flight.
     Pass,
@@ -184,7 +186,7 @@ impl Step {
             | Self::Refetch { c, .. }
             | Self::Silence { c, .. }
             | Self::Forget { c, .. } => Some(c),
-            Self::Tick | Self::Beat | Self::Pass => None,
+            Self::Tick | Self::Beat | Self::Wait | Self::Pass => None,
             Self::Put { .. } | Self::Delete { .. } | Self::Fail { .. } | Self::Doubt { .. } | Self::Know { .. } => None,
         }
     }
@@ -238,6 +240,8 @@ pub struct Budget {
     pub beats: u8,
     /// The number of times that a while passes with messages in flight.
     pub passes: u8,
+    /// The seconds that pass while nothing is left but verdicts.
+    pub seconds: u16,
 }
 
 impl Budget {
@@ -296,6 +300,11 @@ impl Budget {
         Self { passes, ..self }
     }
 
+    /// Sets the seconds that pass while nothing is left but verdicts.
+    pub const fn seconds(self, seconds: u16) -> Self {
+        Self { seconds, ..self }
+    }
+
     /// Sets the numbers of puts and deletions.
     pub const fn changes(self, puts: u8, deletes: u8) -> Self {
         Self { puts, deletes, ..self }
@@ -317,6 +326,7 @@ impl Budget {
         doubts: 99,
         beats: 99,
         passes: 99,
+        seconds: 0,
     };
 
     /// No events of the environment.
@@ -335,5 +345,6 @@ impl Budget {
         doubts: 0,
         beats: 0,
         passes: 0,
+        seconds: 0,
     };
 }

@@ -6,7 +6,7 @@ use xds_machine::server::State;
 use xds_machine::{Instant, ResourceName};
 
 use super::setup::TTL;
-use super::{Application, Both, Bug, Pair, World, is_resource};
+use super::{Application, Both, Bug, Pair, Step, World, is_resource};
 
 /// The time that passes at most while messages are in flight. A client may be late by this much and not more; otherwise
 /// its resources may expire despite a timely heartbeat.
@@ -63,7 +63,8 @@ impl<V: Both> World<V> {
             let mut names = app.applied.keys().chain(app.wanted.iter().filter(waits));
             may_be_told(t) && names.any(|name| gone(t, name))
         };
-        pair.server.is_some() && pair.apps.iter().enumerate().any(owes)
+        pair.server.is_some()
+            && pair.apps.iter().enumerate().filter(|(t, _)| !pair.is_silent(&self.setup, *t)).any(owes)
     }
 
     /// Returns whether the next deadline is a heartbeat or an expiry.
@@ -90,6 +91,21 @@ impl<V: Both> World<V> {
         self.pass_until(self.next_due().map_or(end, |due| self.now.max(due).min(end)));
     }
 
+    /// Returns whether nothing is left but verdicts, and time.
+    pub(super) fn waits(&self) -> bool {
+        let is_verdict = |step: &Step| matches!(step, Step::Accept { .. });
+        let mut left = (0..self.pairs.len()).flat_map(|c| self.steps_of(c)).filter(|&step| self.can(step)).peekable();
+        self.next_due().is_some_and(|due| due > self.now) && left.peek().is_some() && left.all(|step| is_verdict(&step))
+    }
+
+    /// Advances time to the next deadline, or as far as the budget allows.
+    pub(super) fn wait(&mut self) {
+        let due = self.next_due().expect("something is due");
+        let passed = due.saturating_since(self.now).min(Duration::from_secs(self.budget.seconds.into()));
+        self.budget.seconds -= passed.as_secs().max(1) as u16;
+        self.pass_until(self.now + passed);
+    }
+
     /// Returns whether messages of a stream are in flight, or the driver of the server did not poll it.
     fn is_late(&self, c: usize) -> bool {
         let pair = &self.pairs[c];
@@ -97,10 +113,18 @@ impl<V: Both> World<V> {
         !pair.down.is_empty() || !pair.up.is_empty() || polls()
     }
 
+    /// Returns whether the driver of a stream may do something for an answer, or the server has time left for it.
+    fn may_answer(&self, c: usize) -> bool {
+        let waits = |due: Instant| due <= self.now + self.setup.answer_wait();
+        let has_time = self.pairs[c].server.as_ref().and_then(|server| server.poll_timeout()).is_some_and(waits);
+        has_time || self.can(Step::ServerSends { c }) || self.can(Step::ClientReads { c })
+    }
+
     fn pass_until(&mut self, now: Instant) {
         let setup = self.setup.clone();
         let passed = now.saturating_since(self.now);
         let late: Vec<bool> = (0..self.pairs.len()).map(|c| self.is_late(c)).collect();
+        let answers: Vec<bool> = (0..self.pairs.len()).map(|c| self.may_answer(c)).collect();
         for c in 0..self.pairs.len() {
             self.pairs[c].ghost.time_passes(passed);
         }
@@ -109,6 +133,8 @@ impl<V: Both> World<V> {
             let pair = &mut self.pairs[c];
             let before: Vec<_> = pair.apps.iter().map(|app| (app.applied.clone(), app.rejected.clone())).collect();
             let forgets = setup.bug == Some(Bug::KeepsExpired) && pair.server.is_none();
+            let known: Vec<_> = pair.apps.iter().map(|app| app.missing.clone()).collect();
+            let promised = pair.ghost.promised();
             if !forgets {
                 pair.client.handle_timeout(now);
             }
@@ -117,6 +143,11 @@ impl<V: Both> World<V> {
                 server.handle_timeout(now);
             }
             pair.drain(&setup, now);
+            for (t, known) in known.iter().enumerate().filter(|_| !answers[c]) {
+                let mut missing = pair.apps[t].missing.keys().filter(|name| !known.contains_key(*name));
+                let absent = missing.find(|name| promised[t].contains(*name));
+                assert_eq!(absent, None, "type {t}: the time of a name ran out, and the server has it");
+            }
             for (t, (before, rejected)) in before.iter().enumerate() {
                 let pair = &self.pairs[c];
                 let overdue = pair.apps[t].until.iter().find(|(_, until)| **until <= now);

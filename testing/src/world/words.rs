@@ -74,6 +74,10 @@ pub fn setup<V: Both>(data: &[u8]) -> (Arc<Made>, &[u8]) {
         ..setup
     };
     let setup = when(bit(features, 6), setup, Setup::hold);
+    let silences = if bit(shape, 2) { 2 } else { 0 };
+    let setup = Setup { budget: setup.budget.silences(silences).seconds(if bit(shape, 2) { 0 } else { 600 }), ..setup };
+    let warms = bit(shape, 3) && !bit(features, 7);
+    let setup = when(warms, setup.recorded(), Setup::warms);
     let legacy = setup.full_state ^ bit(flags, 4);
     (setup.legacy_wildcard(legacy).make(), steps)
 }
@@ -93,6 +97,7 @@ pub fn step(byte: u8, setup: &Setup) -> Step {
         (8, 3) => return Step::Silence { c, t },
         (7, 2) => return Step::Beat,
         (7, 3) => return Step::Pass,
+        (14, 3) if t == 1 => return Step::Wait,
         (6, 3) => return Step::Know { t },
         (1, 3) => return Step::Doubt { t, n: 0 },
         (3, 3) => return Step::Doubt { t, n: 1 },

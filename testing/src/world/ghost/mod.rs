@@ -1,11 +1,14 @@
 //! The checks after each step. Written from the specification, with a memory of its own: no machine is read.
 
+mod absence;
 mod client;
 mod delivery;
 mod features;
+mod hunger;
 mod needless;
 mod outs;
 mod response;
+mod revision;
 mod server;
 mod waiting;
 
@@ -55,6 +58,10 @@ struct Memory {
     claimable: Option<(Version, BTreeSet<ResourceName>)>,
     /// The names about which the application asked for something since the last request.
     mentioned: BTreeSet<ResourceName>,
+
+    /// The names that the store has had ever since the server read the request for them, until the application has the
+    /// answer.
+    promised: BTreeSet<ResourceName>,
 
     // The server's side.
     /// The names whose removal was sent, and which did not change since.
@@ -160,13 +167,22 @@ pub struct Ghost {
     types: Vec<Memory>,
     up: bool,
     requests: u64,
+    hunger: hunger::Hunger,
+    revisions: revision::Revisions,
     /// Time passed since the stream began.
     aged: bool,
 }
 
 impl Ghost {
     pub fn new(types: usize) -> Self {
-        Self { types: vec![Memory::default(); types], up: false, requests: 0, aged: false }
+        Self {
+            types: vec![Memory::default(); types],
+            up: false,
+            requests: 0,
+            hunger: hunger::Hunger::default(),
+            revisions: revision::Revisions::default(),
+            aged: false,
+        }
     }
 
     pub fn open(&mut self, apps: &[Application]) {
@@ -182,6 +198,8 @@ impl Ghost {
     pub fn close(&mut self, apps: &[Application]) {
         self.up = false;
         self.requests = 0;
+        self.hunger = hunger::Hunger::default();
+        self.new_stream();
         for (memory, app) in self.types.iter_mut().zip(apps) {
             let accepted = std::mem::take(&mut memory.accepted);
             let is_judged = |nonce: &Nonce| app.judging.as_ref().is_some_and(|update| update.nonce() == nonce);
@@ -229,6 +247,11 @@ impl Ghost {
         memory.rejected.contains_key(name) || memory.rejected_whole.is_some() || memory.several
     }
 
+    /// Returns whether a response of any type is unanswered, as far as the server knows.
+    pub fn is_any_out(&self) -> bool {
+        self.types.iter().any(|memory| !memory.outs.is_empty())
+    }
+
     pub fn check_settled(&self, t: usize) {
         assert!(self.types[t].unanswered.is_empty(), "type {t}: every response is answered");
         assert!(self.types[t].cold.is_empty(), "type {t}: clusters wait for {:?}", self.types[t].cold);
@@ -246,6 +269,7 @@ fn covers(names: &BTreeSet<ResourceName>, name: &ResourceName, content: Option<u
 
 impl Relabel for Ghost {
     fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        self.hunger.relabel(by);
         for memory in &mut self.types {
             memory.unanswered.iter_mut().for_each(|unanswered| unanswered.nonce.relabel(by));
             memory.read.relabel(by);

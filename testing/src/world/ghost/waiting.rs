@@ -33,7 +33,7 @@ impl Ghost {
 
 impl Memory {
     /// Returns the subscribed resources that are not sent in their current form, and were not rejected.
-    fn unsent(&self, setup: &Made, store: &Store, t: usize) -> impl Iterator<Item = (ResourceName, u8)> {
+    pub(super) fn unsent(&self, setup: &Made, store: &Store, t: usize) -> impl Iterator<Item = (ResourceName, u8)> {
         let names = setup.names.iter().filter(|name| is_resource(name));
         names.filter_map(move |name| {
             let content = store.content(setup, t, name).filter(|content| self.server_wants(name, Some(*content)))?;
