@@ -189,10 +189,12 @@ impl Exchange {
     /// content settles what was sent before, and that of heartbeats nothing else. In SotW a nonce stands for all that
     /// was sent before, of which the client has accepted up to `version`.
     fn settle_before(&mut self, at: usize, has_content: bool, version: Option<&Version>, rejection: Option<&str>) {
-        let is_settled = |out: &Out| match version {
-            None => has_content,
-            Some(_) if out.until.is_none() || rejection.is_some() || has_content => true,
-            Some(version) => *version == out.version,
+        let accepted = version.and_then(|version| self.out[..at].iter().rposition(|out| out.version == *version));
+        let all = has_content || (version.is_some() && rejection.is_some());
+        let mut place = 0..;
+        let is_settled = |out: &Out| {
+            let is_accepted = place.next() <= accepted;
+            all || is_accepted || (version.is_some() && out.until.is_none())
         };
         let (settled, rest): (Vec<Out>, Vec<Out>) = self.out.drain(..at).partition(is_settled);
         self.out.splice(..0, rest);
@@ -317,5 +319,44 @@ impl Relabel for Exchange {
         if let Some(rejections) = &mut self.rejections {
             rejections.relabel(by);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use super::*;
+
+    fn send(exchange: &mut Exchange, nonce: &str, version: &str, until: Option<Instant>) {
+        let (nonce, version, extent) =
+            (nonce.into(), version.into(), Extent::of_names(Revision(1), [ResourceName::from("a")].into()));
+        let out = Out {
+            nonce,
+            version,
+            revision: Revision(1),
+            extent,
+            until,
+            beats: Vec::new(),
+            is_replaced: false,
+            shares: Vec::new(),
+            refused: None,
+        };
+        exchange.send(Instant::EPOCH, out);
+    }
+
+    #[test]
+    fn the_version_in_a_sotw_answer_settles_what_was_sent_up_to_it() {
+        let (mut exchange, until) = (Exchange::default(), Some(Instant::EPOCH + Duration::from_secs(1)));
+        send(&mut exchange, "1.1", "v1", until);
+        send(&mut exchange, "1.2", "v2", until);
+        send(&mut exchange, "1.3", "v2", None);
+        let first = exchange.clone();
+        assert!(exchange.handle_answer(&"1.3".into(), Some(&"v2".into()), None).is_some());
+        assert_eq!(exchange.count_out(), 0, "the client left the ACK of the first response out");
+
+        exchange = first;
+        assert!(exchange.handle_answer(&"1.3".into(), Some(&"v1".into()), None).is_some());
+        assert_eq!(exchange.version_out(), Some(&"v2".into()), "the client has yet to judge it");
     }
 }

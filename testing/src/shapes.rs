@@ -225,7 +225,7 @@ pub fn default() -> Vec<Shape> {
             .changes(2, 0)
             .refetches(2)]),
         shape("delta, forgetful store", forgetful, ALL_AB).with([come_and_go]),
-        shape("delta, clusters and endpoints", Setup::warming, A).with(pairs().step_by(2)),
+        shape("delta, clusters and endpoints", Setup::warming, A).with(pairs().step_by(3)),
         shape("delta, listeners and clusters", Setup::order, A).with([order, two]),
         shape("sotw full-state, errors", Setup::full_state, ALL_A).with(ERRORS),
         shape("sotw partial, errors", Setup::partial, ALL_A).with(ERRORS),
@@ -255,7 +255,7 @@ pub fn default() -> Vec<Shape> {
         shape("sotw, slow verdicts on clusters or endpoints", Setup::warming, A).with([slow_verdicts]),
         shape("delta, slow verdicts", Setup::full_state, AB).with([slow_verdicts]),
         shape("delta, slow verdicts on clusters or endpoints", Setup::warming, A).with([slow_verdicts]),
-        shape("delta, slow verdicts and TTLs", lasting, AB).with([slow_beats]),
+        shape("delta, slow verdicts and TTLs", lasting, A).with([slow_beats]),
         shape("sotw, room for a response", one_at_a_time, A).with([two_changes]),
         shape("sotw, room for a response of clusters or endpoints", warming_one_at_a_time, A).with([two_changes]),
         shape("delta, room for a response", one_at_a_time, A).with([two_changes]),
@@ -269,7 +269,7 @@ pub fn default() -> Vec<Shape> {
         shape("sotw full-state, a collection", Setup::collection, GLOB_A).with(pairs().step_by(2)),
         shape("sotw partial, a collection", collection_partial, GLOB_A).with(pairs().step_by(2)),
         shape("delta, a collection", Setup::collection, GLOB_A).with(pairs().step_by(2)),
-        shape("delta, a collection of two", Setup::collection, GLOB_AB).with([part]),
+        shape("delta, a collection of two", Setup::collection, GLOB_AB).with([Budget { puts: 2, ..part }]),
         shape("delta, an alias", Setup::full_state, ALIAS_A).with(pairs().step_by(2)),
         shape("delta, two clients", two_clients, A).with([Budget::NONE.cuts(1).wishes(2, 0).changes(1, 0)]),
     ]

@@ -113,11 +113,13 @@ impl<V: Both> World<V> {
         !pair.down.is_empty() || !pair.up.is_empty() || polls()
     }
 
-    /// Returns whether the driver of a stream may do something for an answer, or the server has time left for it.
+    /// Returns whether the driver of a stream may do something for an answer, or the server has time left for it, or its
+    /// transport has no room before an ACK.
     fn may_answer(&self, c: usize) -> bool {
         let waits = |due: Instant| due <= self.now + self.setup.answer_wait();
         let has_time = self.pairs[c].server.as_ref().and_then(|server| server.poll_timeout()).is_some_and(waits);
-        has_time || self.can(Step::ServerSends { c }) || self.can(Step::ClientReads { c })
+        let has_no_room = self.setup.room && self.pairs[c].ghost.is_any_out();
+        has_time || has_no_room || self.can(Step::ServerSends { c }) || self.can(Step::ClientReads { c })
     }
 
     fn pass_until(&mut self, now: Instant) {

@@ -45,9 +45,11 @@ impl Memory {
         let answered = self.outs.remove(at);
         let (content, rejects) = (answered.until.is_some(), request.error.is_some());
         let before: Vec<Out> = self.outs.drain(..at).collect();
+        let accepted = request.version.and_then(|version| before.iter().rposition(|out| *version == out.version));
         for (place, out) in before.into_iter().enumerate() {
             let same = request.version.is_none_or(|version| *version == out.version);
-            let settled = content || (request.version.is_some() && (out.until.is_none() || rejects || same));
+            let is_accepted = accepted.is_some_and(|accepted| place <= accepted);
+            let settled = content || is_accepted || (request.version.is_some() && (out.until.is_none() || rejects));
             match settled {
                 true if out.until.is_some() => self.judge(setup, out, rejects && !same),
                 true => {}

@@ -88,7 +88,7 @@ impl Ghost {
         let all_lives = due && V::LISTS && setup.full_state && response.resources.iter().all(same);
         let beats = all_lives || !response.beats.is_empty() || self.types[t].repeats::<V>(setup, &response);
         let only_beats = response.resources.is_empty() && response.removed.is_empty() && !response.beats.is_empty();
-        let only_beats = only_beats || self.types[t].repeats::<V>(setup, &response);
+        let only_beats = (only_beats && response.errors.is_empty()) || self.types[t].repeats::<V>(setup, &response);
         if !all_lives && !only_beats {
             self.check_order::<V>(setup, store, t, &response);
         }
