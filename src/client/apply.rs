@@ -237,6 +237,7 @@ impl<T: Clone> Subscription<T> {
             faults: incoming.faults,
             code: incoming.code,
             merged: incoming.merged,
+            late_errors: incoming.late_errors,
             not_found,
             has_all,
             completes,
@@ -308,18 +309,21 @@ impl<T: Clone> Subscription<T> {
 
     // Verdicts.
 
+    /// Applies a verdict. Returns the errors that were reported meanwhile of content in the update.
     pub(super) fn verdict<V: Protocol<StreamState = T>>(
         &mut self,
         now: Instant,
         verdict: Verdict,
         settings: &Settings,
-    ) -> Result<(), Misuse> {
-        let Some(out) = self.in_flight.take_out(&verdict.token) else {
+    ) -> Result<Vec<Failed>, Misuse> {
+        let Some(mut out) = self.in_flight.take_out(&verdict.token) else {
             return Err(Misuse::UnknownUpdate { type_url: self.type_url().clone() });
         };
         self.merge_added_names::<V>();
+        let version = out.offer.resources.version().clone();
+        let late = if out.live { core::mem::take(&mut out.late_errors) } else { Vec::new() };
         self.settle::<V>(now, out, verdict.rejections, settings);
-        Ok(())
+        Ok(self.record_late_errors::<V>(now, late, version, settings))
     }
 
     /// Commits the accepted part of an update, and answers the response if its stream is still open.

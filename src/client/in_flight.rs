@@ -14,6 +14,7 @@ use super::update::{Offer, Rejection, Token};
 use super::waiting::{Merging, Waiting, relabel_merged};
 use crate::ensure::ensure;
 use crate::error::{Code, Status};
+use crate::message::ResourceError;
 use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 
@@ -43,6 +44,8 @@ pub(super) struct Out {
     pub(super) code: Code,
     /// Responses that were merged into the one of the update, and are answered before it.
     pub(super) merged: Vec<Merged>,
+    /// Errors that later responses had about content of this update. They count after the verdict.
+    pub(super) late_errors: Vec<ResourceError>,
     /// Held names that the server reports not to exist, each with the version of that report, which counts once the
     /// removal is accepted (delta).
     pub(super) not_found: Vec<(ResourceName, Version)>,

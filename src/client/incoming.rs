@@ -34,6 +34,8 @@ pub struct Incoming {
     /// Names that the server reports not to exist, each with the version of that report (delta).
     pub(super) not_found: Vec<(ResourceName, Version)>,
     pub(super) errors: Vec<ResourceError>,
+    /// Errors of later responses that were merged with this one, about content that it has: they count after the verdict.
+    pub(super) late_errors: Vec<ResourceError>,
     /// Faults that the machine itself found.
     pub(super) faults: Vec<Rejection>,
     /// Whether the complete response is refused.
@@ -93,6 +95,7 @@ impl Incoming {
             removed: Vec::new(),
             not_found: Vec::new(),
             errors: Vec::new(),
+            late_errors: Vec::new(),
             faults: Vec::new(),
             refused: false,
             has_all: false,
@@ -128,6 +131,7 @@ impl Incoming {
         self.heartbeats = Vec::new();
         self.removed = Vec::new();
         self.errors = Vec::new();
+        self.late_errors = Vec::new();
     }
 
     /// Sorts the response, and refuses it if a name occurs twice, in whatever roles (C-RES-11, C-DELTA-15;

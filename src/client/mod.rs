@@ -227,9 +227,12 @@ impl<V: Variant> Client<V> {
         self.check_actions()?;
         let type_url = verdict.type_url().clone();
         let settings = self.config.settings();
-        match find(&mut self.types, &type_url) {
+        let errors = match find(&mut self.types, &type_url) {
             Some(subscription) => subscription.verdict::<V>(now, verdict, settings)?,
             None => return Err(Misuse::UnknownUpdate { type_url }),
+        };
+        if !errors.is_empty() {
+            self.actions.push(Action::Errors { type_url: type_url.clone(), errors });
         }
         // The next response is processed eagerly, so that `wants_transmit` is exact.
         self.advance(now, &type_url);

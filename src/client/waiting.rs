@@ -154,7 +154,8 @@ pub(super) fn relabel_merged(merged: &mut [Merged], type_url: &TypeUrl, by: &mut
 impl Incoming {
     /// Returns the number of things that merging looks at.
     fn weight(&self) -> usize {
-        let rest = self.heartbeats.len() + self.removed.len() + self.errors.len() + self.merged.len();
+        let errors = self.errors.len() + self.late_errors.len();
+        let rest = self.heartbeats.len() + self.removed.len() + errors + self.merged.len();
         1 + self.resources.len() + rest
     }
 
@@ -163,7 +164,8 @@ impl Incoming {
         const ENTRY: usize = 64;
         let removed: usize = self.removed.iter().map(|name| name.as_str().len()).sum();
         let message = |error: &ResourceError| error.status.as_ref().map_or(0, |status| status.message.len());
-        let errors: usize = self.errors.iter().map(|error| error.name.as_str().len() + message(error)).sum();
+        let errors = self.errors.iter().chain(&self.late_errors);
+        let errors: usize = errors.map(|error| error.name.as_str().len() + message(error)).sum();
         let heartbeats: usize = self.heartbeats.iter().map(|heartbeat| heartbeat.name.as_str().len()).sum();
         self.resources.bytes() + removed + errors + heartbeats + ENTRY * (self.weight() - 1)
     }
@@ -248,10 +250,10 @@ impl Incoming {
         }
     }
 
-    /// Merges the errors. An error that this response does not mention stands; a transient error is of no account
-    /// beside content that the application has yet to judge.
+    /// Merges the errors. An error that this response does not mention stands; an error of content that the application
+    /// has yet to judge counts after the verdict.
     fn join_errors(&mut self, earlier: &mut Self) {
-        if earlier.errors.is_empty() && self.errors.is_empty() {
+        if earlier.errors.is_empty() && earlier.late_errors.is_empty() && self.errors.is_empty() {
             return;
         }
         let of_all = |error: &ResourceError| matches!(error.name.as_str(), "" | WILDCARD);
@@ -265,8 +267,14 @@ impl Incoming {
                 || named.contains(name)
         };
         earlier.errors.retain(|error| if of_all(error) { !ends_all } else { !mentioned(&error.name) });
-        self.errors.retain(|error| earlier.resources.find(error.name.as_str()).is_none());
+        earlier.late_errors.retain(|error| !mentioned(&error.name));
+        let has_code = |error: &ResourceError| error.status.as_ref().is_some_and(|status| status.code != 0);
+        let is_late = |error: &ResourceError| earlier.resources.find(error.name.as_str()).is_some() && has_code(error);
+        let (mut late, errors) = core::mem::take(&mut self.errors).into_iter().partition(is_late);
+        self.errors = errors;
         self.errors.append(&mut earlier.errors);
+        self.late_errors.append(&mut late);
+        self.late_errors.append(&mut earlier.late_errors);
     }
 
     /// Lets heartbeats of content that waits set its TTL.

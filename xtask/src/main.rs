@@ -30,7 +30,7 @@ usage: cargo xtask RECIPE
   docs                     fail if the rendered documentation refers to what its readers do not have
   fuzz TARGET [SECONDS]    fuzz: world, client, server, wire, variants, csds, poll or load (needs cargo-fuzz)
   interop [PART]           real Envoy, real gRPC and a real etcd with control_plane, and xds_client against it (needs
-                           python3, and etcd or apt-get);
+                           python3, and etcd or apt-get; with npm, grpc-js as well);
                            PART selects clients and modes by name, such as `envoy ads-delta`
   minimise TARGET          make the committed corpus the fewest inputs that reach as much
   model-deep [LIMIT]       the exhaustive check, further than a test run goes: an hour on two cores
