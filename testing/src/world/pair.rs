@@ -292,7 +292,7 @@ impl<V: Both> Pair<V> {
                         self.ghost.receives_revisions(t, &update);
                     }
                     let app = &mut self.apps[t];
-                    self.ghost.applies::<V>(t, app, &update);
+                    self.ghost.applies(t, app, &update);
                     let all = app.wanted.contains(WILDCARD);
                     if !all && update.resources().any(|resource| !app.wanted.contains(resource.name())) {
                         self.goals.reach(Goal::ByAnotherName);

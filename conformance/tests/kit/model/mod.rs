@@ -31,26 +31,26 @@ fn explore(delta: bool, setup: Setup, may_complain: &[Rule], limit: usize) -> Re
     }
 }
 
-/// Returns the rules that the referees complain of in a shape. A server that is configured to send a rejected resource
-/// again should not do so: nothing has changed.
-fn complaints(shape: &Shape) -> &'static [Rule] {
-    if shape.name.ends_with(", retries") { &[Rule::Needless] } else { &[] }
+/// Returns the shapes of the default model. An application that gives no verdicts is a fault to a referee: a response has
+/// no answer, and in SotW new names wait for it.
+fn shapes_with_verdicts() -> Vec<Shape> {
+    shapes::default().into_iter().filter(|shape| !shape.name.contains("silence")).collect()
 }
 
 /// Explores the default model, and prints a row for each shape. Returns the number of states.
 fn is_silent(limit: usize) -> usize {
-    let shapes = shapes::default();
+    let shapes = shapes_with_verdicts();
     let budgets: Vec<(&str, &[Budget])> = shapes.iter().map(|shape| (shape.name, &shape.budgets[..])).collect();
     let sums = explore_all(&budgets, |at, budget| {
         let shape = &shapes[at];
-        explore(shape.delta, (shape.setup)(shape.names, budget), complaints(shape), limit)
+        explore(shape.delta, (shape.setup)(shape.names, budget), &[], limit)
     });
     for (shape, sum) in shapes.iter().zip(&sums) {
         let (names, all) = (shape.names.join(" "), if sum.complete { "all" } else { "cut off" });
         println!("| {} | `{names}` | {} | {} | {all} |", shape.name, sum.states, sum.transitions);
         assert!(sum.complete || limit < usize::MAX);
         let found = watched::rules(sum.goals);
-        assert!(!sum.complete || found == complaints(shape).iter().copied().collect(), "{}: {found:?}", shape.name);
+        assert!(!sum.complete || found.is_empty(), "{}: {found:?}", shape.name);
     }
     let (states, transitions) = sums.iter().fold((0, 0), |all, sum| (all.0 + sum.states, all.1 + sum.transitions));
     println!("in total: {states} states, {transitions} transitions");
@@ -73,10 +73,11 @@ fn all_states_of_the_default_model_have_no_unexpected_violation() {
 
 #[test]
 fn exploring_with_referees_visits_as_many_states_as_the_model_check() {
-    for (delta, shape) in [(false, "sotw partial, pauses"), (true, "delta, pauses"), (true, "delta, errors")] {
+    for (delta, shape) in [(false, "sotw partial, two names"), (true, "delta, two names"), (true, "delta, errors")] {
         let shapes = shapes::default();
         let shape = shapes.iter().find(|other| other.name == shape).expect("a shape");
-        for &budget in &shape.budgets {
+        // The nonces and numbers of an earlier stream have an order, which nothing depends on, in worlds that keep them.
+        for &budget in shape.budgets.iter().filter(|budget| budget.cuts == 0) {
             let setup = (shape.setup)(shape.names, budget);
             let with = explore(delta, setup.clone(), &[], usize::MAX);
             let made = setup.make();

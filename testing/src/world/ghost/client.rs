@@ -190,7 +190,7 @@ impl Ghost {
         });
     }
 
-    pub fn applies<V: Both>(&mut self, t: usize, app: &Application, update: &Update) {
+    pub fn applies(&mut self, t: usize, app: &Application, update: &Update) {
         let memory = &mut self.types[t];
         let to = memory.place(update.nonce());
         let merged = || memory.unanswered.iter().take(to.unwrap_or_default()).filter(|one| one.verdict.is_none());
