@@ -172,7 +172,9 @@ impl Exchange {
         let later = later.iter().filter(|out| out.until.is_some()).filter_map(|out| out.extent.more.as_deref());
         let again = later.flat_map(|more| more.names.iter().cloned()).collect();
         self.stale = 0;
-        self.settle_before(at, has_content, version, rejection);
+        if at > 0 {
+            self.settle_before(at, has_content, version, rejection);
+        }
         if !(is_resent && rejection.is_some()) {
             self.judge(answered.extent, has_content, rejection.or(answered.refused.as_deref()), again);
         }
