@@ -172,9 +172,7 @@ impl Exchange {
         let later = later.iter().filter(|out| out.until.is_some()).filter_map(|out| out.extent.more.as_deref());
         let again = later.flat_map(|more| more.names.iter().cloned()).collect();
         self.stale = 0;
-        if at > 0 {
-            self.settle_before(at, has_content, version, rejection);
-        }
+        self.settle_before(at, has_content, version, rejection);
         if !(is_resent && rejection.is_some()) {
             self.judge(answered.extent, has_content, rejection.or(answered.refused.as_deref()), again);
         }
@@ -191,15 +189,10 @@ impl Exchange {
     /// content settles what was sent before, and that of heartbeats nothing else. In SotW a nonce stands for all that
     /// was sent before, of which the client has accepted up to `version`.
     fn settle_before(&mut self, at: usize, has_content: bool, version: Option<&Version>, rejection: Option<&str>) {
-        let accepted = version.and_then(|version| self.out[..at].iter().rposition(|out| out.version == *version));
+        let up_to = |version: &Version| self.out[..at].iter().rposition(|out| out.version == *version);
+        let accepted = version.and_then(up_to).map_or(0, |last| last + 1);
         let all = has_content || (version.is_some() && rejection.is_some());
-        let mut place = 0..;
-        let is_settled = |out: &Out| {
-            let is_accepted = place.next() <= accepted;
-            all || is_accepted || (version.is_some() && out.until.is_none())
-        };
-        let (settled, rest): (Vec<Out>, Vec<Out>) = self.out.drain(..at).partition(is_settled);
-        self.out.splice(..0, rest);
+        let settled: Vec<Out> = self.out.drain(..if all { at } else { accepted }).collect();
         for out in settled.into_iter().filter(|out| out.until.is_some()) {
             let is_rejected = version.is_some_and(|version| *version != out.version);
             self.judge(out.extent, true, rejection.filter(|_| is_rejected).or(out.refused.as_deref()), BTreeSet::new());

@@ -49,7 +49,7 @@ impl Memory {
         for (place, out) in before.into_iter().enumerate() {
             let same = request.version.is_none_or(|version| *version == out.version);
             let is_accepted = accepted.is_some_and(|accepted| place <= accepted);
-            let settled = content || is_accepted || (request.version.is_some() && (out.until.is_none() || rejects));
+            let settled = content || is_accepted || (request.version.is_some() && rejects);
             match settled {
                 true if out.until.is_some() => self.judge(setup, out, rejects && !same),
                 true => {}
