@@ -320,10 +320,11 @@ impl<T: Clone> Subscription<T> {
             return Err(Misuse::UnknownUpdate { type_url: self.type_url().clone() });
         };
         self.merge_added_names::<V>();
-        let version = out.offer.resources.version().clone();
-        let late = if out.live { core::mem::take(&mut out.late_errors) } else { Vec::new() };
+        let late = out.take_late_errors();
         self.settle::<V>(now, out, verdict.rejections, settings);
-        Ok(self.record_late_errors::<V>(now, late, version, settings))
+        let mut effects = Effects::default();
+        late.into_iter().for_each(|mut late| self.record_errors::<V>(now, &mut late, settings, &mut effects));
+        Ok(effects.take_failed())
     }
 
     /// Commits the accepted part of an update, and answers the response if its stream is still open.

@@ -43,11 +43,9 @@ impl Deadlines {
 
     /// Takes a name whose deadline has passed.
     pub(super) fn take(&mut self, now: Instant) -> Option<ResourceName> {
-        if self.next()? > now { None } else { self.take_first() }
-    }
-
-    /// Takes the name with the earliest deadline.
-    pub(super) fn take_first(&mut self) -> Option<ResourceName> {
+        if self.next()? > now {
+            return None;
+        }
         let (_, name) = self.order.pop_first()?;
         self.at.remove(&name);
         Some(name)

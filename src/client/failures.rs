@@ -5,7 +5,7 @@ use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::vec::Vec;
 
-use super::action::{Effect, Failed};
+use super::action::Effect;
 use super::config::{DataErrors, Settings};
 use super::failure::{Cause, Effects, Failure};
 use super::in_flight::Out;
@@ -14,8 +14,7 @@ use super::subscription::Subscription;
 use super::update::Rejection;
 use super::variant::Protocol;
 use crate::error::{Code, Status};
-use crate::message::ResourceError;
-use crate::name::{Nonce, ResourceName, Version, WILDCARD};
+use crate::name::{ResourceName, Version, WILDCARD};
 use crate::time::Instant;
 use crate::xdstp::Parts;
 
@@ -101,24 +100,6 @@ impl<T> Subscription<T> {
             }
         }
         effects.sort();
-    }
-
-    /// Records errors that the server reported while content of the same resources waited for its verdict. Returns what
-    /// is to be reported.
-    pub(super) fn record_late_errors<V: Protocol<StreamState = T>>(
-        &mut self,
-        now: Instant,
-        errors: Vec<ResourceError>,
-        version: Version,
-        settings: &Settings,
-    ) -> Vec<Failed> {
-        if errors.is_empty() {
-            return Vec::new();
-        }
-        let mut incoming = Incoming { errors, ..Incoming::new(Nonce::default(), 0, version) };
-        let mut effects = Effects::default();
-        self.record_errors::<V>(now, &mut incoming, settings, &mut effects);
-        effects.take_failed()
     }
 
     /// Applies an error that the server reports, and returns its effect.

@@ -259,6 +259,15 @@ impl InFlight {
 }
 
 impl Out {
+    /// Takes the errors that later responses had about content of this update, as a response with nothing else. `None` if
+    /// there are none, or their stream is closed.
+    pub(super) fn take_late_errors(&mut self) -> Option<Incoming> {
+        let errors = core::mem::take(&mut self.late_errors);
+        let version = || self.offer.resources.version().clone();
+        let has_any = self.live && !errors.is_empty();
+        has_any.then(|| Incoming { errors, ..Incoming::new(Nonce::default(), 0, version()) })
+    }
+
     /// Returns whether the machine itself found no fault.
     pub(super) fn is_faultless(&self) -> bool {
         self.faults.is_empty() && self.merged.iter().all(|merged| merged.faults.is_empty())

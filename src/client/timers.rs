@@ -86,8 +86,7 @@ impl Timers {
     /// Starts a timer unless it already runs (C-TIMER-05).
     pub(super) fn start(&mut self, name: &ResourceName, now: Instant, timeout: Duration) {
         if self.existence.get(name).is_none() {
-            let due = (self.stands_since.unwrap_or(now) + timeout).since_epoch();
-            self.existence.set(name, Some(Instant::from_epoch(due.saturating_sub(self.stood))));
+            self.existence.set(name, Some(self.unstood(self.stands_since.unwrap_or(now) + timeout)));
         }
     }
 
@@ -119,12 +118,17 @@ impl Timers {
 
     /// Takes a name whose time-out has passed.
     pub(super) fn take_due(&mut self, now: Instant) -> Option<ResourceName> {
-        if self.next()? > now {
+        if self.stands_since.is_some() {
             return None;
         }
-        let name = self.existence.take_first();
+        let name = self.existence.take(self.unstood(now));
         self.tidy();
         name
+    }
+
+    /// Returns a moment as it would be if time had never stood still.
+    fn unstood(&self, moment: Instant) -> Instant {
+        Instant::from_epoch(moment.since_epoch().saturating_sub(self.stood))
     }
 
     pub(super) fn next(&self) -> Option<Instant> {
