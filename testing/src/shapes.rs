@@ -180,16 +180,14 @@ pub fn default() -> Vec<Shape> {
     let order = Budget::NONE.wishes(2, 0).changes(2, 1);
     let fails = Budget::NONE.fails(1).wishes(2, 0).changes(1, 0);
     let away = Budget::NONE.cuts(1).wishes(1, 0).changes(1, 0).beats(2);
-    let beside = Budget::NONE.wishes(2, 0).changes(2, 0).beats(1);
+    let two_changes = Budget::NONE.wishes(2, 0).changes(2, 0);
+    let beside = two_changes.beats(1);
     // A store forgets a removal once another name came and went.
     let come_and_go = Budget::NONE.cuts(1).wishes(1, 0).changes(2, 2);
-    let silence = Budget::NONE.silences(1).wishes(2, 0).changes(2, 0);
-    let few_silent = Budget::NONE.silences(1).wishes(2, 0).changes(1, 0);
-    let slow_verdicts = Budget::NONE.wishes(2, 0).changes(2, 0).seconds(20);
-    let slow_beats = Budget::NONE.wishes(2, 0).changes(2, 0).seconds(95);
-    let two_changes = Budget::NONE.wishes(2, 0).changes(2, 0);
-    // With a server that waits for no ACK.
-    let hot = [Budget::NONE.wishes(2, 0).changes(2, 0)];
+    let silence = two_changes.silences(1);
+    let few_silent = silence.changes(1, 0);
+    let slow_verdicts = two_changes.seconds(20);
+    let slow_beats = two_changes.seconds(95);
     // Both resources exist; then one changes or is removed while the answer continues.
     let changing = [
         Budget::NONE.wishes(1, 0).changes(3, 1),
@@ -248,8 +246,8 @@ pub fn default() -> Vec<Shape> {
         shape("delta, silence", Setup::order, A).with([silence]),
         shape("delta, silence and two names", Setup::full_state, AB).with([few_silent]),
         shape("delta, silence of clusters or endpoints", Setup::warming, A).with([few_silent]),
-        shape("sotw, clusters judged after endpoints", dependent, A).with(hot),
-        shape("delta, clusters judged after endpoints", dependent, A).with(hot),
+        shape("sotw, clusters judged after endpoints", dependent, A).with([two_changes]),
+        shape("delta, clusters judged after endpoints", dependent, A).with([two_changes]),
         shape("sotw partial, slow verdicts", Setup::partial, AB).with([slow_verdicts]),
         shape("sotw full-state, slow verdicts", Setup::full_state, AB).with([slow_verdicts]),
         shape("sotw, slow verdicts on clusters or endpoints", Setup::warming, A).with([slow_verdicts]),

@@ -157,25 +157,24 @@ impl<V: Both> Pair<V> {
     }
 
     pub(super) fn server_sends(&mut self, setup: &Made, now: Instant, store: &Store) {
-        let server = self.server.as_mut().expect("a stream is up");
-        let (mut rests, mut is_idle) = (false, false);
-        if self.faulty.keeps() && !self.ghost.is_busy(setup, store, 0) {
+        if self.sends_kept(setup, store) {
             let message = self.faulty.take_kept().expect("a response is held back");
             self.ghost.server_sends::<V>(setup, store, now, &message);
             self.ghost.sends_unknown_revisions();
             return self.down.push_back(message);
         }
+        let server = self.server.as_mut().expect("a stream is up");
+        let (mut rests, mut is_idle) = (false, false);
         if let Some(response) = server.poll_transmit(now, &store.cache) {
             let mut message = V::message(&response);
             let beats_wait = setup.bug == Some(Bug::BeatsWaitForAcks) && server.in_flight() > 0;
             let has_room = setup.bug != Some(Bug::NeedsRoom) || !self.ghost.is_any_out();
-            let is_said = has_room && (!beats_wait || V::response(&message).beats.is_empty());
             let is_first = V::response(&message).type_url == setup.types[0];
             let waits = setup.bug == Some(Bug::FirstTypeWins) && !is_first && self.ghost.is_busy(setup, store, 0);
             if waits {
                 self.faulty.keep(message.clone());
             }
-            let is_said = is_said && !waits;
+            let is_said = has_room && !waits && (!beats_wait || V::response(&message).beats.is_empty());
             if is_said && setup.bug.is_none_or(|bug| self.faulty.server_says(bug, &mut message)) {
                 // The features of messages in flight and of pending ones.
                 self.goals.reach_pairs(&self.ghost.active(setup, store));

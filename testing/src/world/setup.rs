@@ -236,11 +236,6 @@ impl Setup {
         self.ttl != Ttls::None && self.dialect != Dialect::Grpc
     }
 
-    /// Returns the time that a response waits for the ACK of the last one.
-    pub fn answer_wait(&self) -> Duration {
-        self.answer_wait
-    }
-
     /// Makes a server that does not wait for ACKs.
     pub fn hasty_server(self) -> Self {
         Self { answer_wait: Duration::ZERO, ..self }
@@ -299,7 +294,7 @@ impl Setup {
         let response_limit =
             ResponseLimit { resources: self.response_limit.unwrap_or(usize::MAX), ..ResponseLimit::default() };
         let server = server::Config::ads().with_types(server_types).with_response_limit(response_limit);
-        let wait = if self.bug == Some(Bug::WaitsForEver) { Duration::MAX } else { self.answer_wait() };
+        let wait = if self.bug == Some(Bug::WaitsForEver) { Duration::MAX } else { self.answer_wait };
         let server = server.with_answer_wait(wait);
         let server = if self.hold { server.with_sotw_removal_delay() } else { server };
         let client = client::Config::new(Node::new("n"))

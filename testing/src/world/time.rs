@@ -39,7 +39,7 @@ impl<V: Both> World<V> {
             |pair: &Pair<V>| pair.server.is_some() && pair.apps.iter().enumerate().any(|of| comes_back(pair, of));
         let holds = |pair: &Pair<V>| {
             let due = pair.server.as_ref().and_then(|of| of.poll_timeout());
-            due.is_some_and(|due| due <= self.now + self.setup.answer_wait())
+            due.is_some_and(|due| due <= self.now + self.setup.answer_wait)
         };
         !self.is_of_servers(due)
             || self
@@ -116,7 +116,7 @@ impl<V: Both> World<V> {
     /// Returns whether the driver of a stream may do something for an answer, or the server has time left for it, or its
     /// transport has no room before an ACK.
     fn may_answer(&self, c: usize) -> bool {
-        let waits = |due: Instant| due <= self.now + self.setup.answer_wait();
+        let waits = |due: Instant| due <= self.now + self.setup.answer_wait;
         let has_time = self.pairs[c].server.as_ref().and_then(|server| server.poll_timeout()).is_some_and(waits);
         let has_no_room = self.setup.room && self.pairs[c].ghost.is_any_out();
         has_time || has_no_room || self.can(Step::ServerSends { c }) || self.can(Step::ClientReads { c })

@@ -44,5 +44,5 @@ impl Relabel for Hunger {
 
 /// Returns the time that a resource waits at most: for a response of its own type, and for those of types before it.
 fn waits_at_most(setup: &Made) -> Duration {
-    setup.answer_wait() * 4
+    setup.answer_wait * 4
 }

@@ -102,7 +102,7 @@ impl Ghost {
             memory.delivered.keys().any(|name| !sent_or_lives(name) && store.content(setup, t, name).is_some());
         memory.due &= !beats || left_out;
         let removed = response.removed.iter().cloned().collect();
-        let until = Some(now + setup.answer_wait()).filter(|_| !only_beats);
+        let until = Some(now + setup.answer_wait).filter(|_| !only_beats);
         let (nonce, version) = (response.nonce.clone(), response.version.clone());
         let beats_of = response.beats.keys().cloned().collect();
         let out = Out { nonce, version, until, resources, beats: beats_of, removed };
