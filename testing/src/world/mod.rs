@@ -4,6 +4,7 @@
 //! and the committed regressions. `ghost` has the checks after every step; `settled` has those of a state in which no
 //! step is left.
 
+pub mod apart;
 mod application;
 mod bug;
 mod canonical;

@@ -122,7 +122,7 @@ impl<V: Both> World<V> {
         has_time || has_no_room || self.can(Step::ServerSends { c }) || self.can(Step::ClientReads { c })
     }
 
-    fn pass_until(&mut self, now: Instant) {
+    pub(super) fn pass_until(&mut self, now: Instant) {
         let setup = self.setup.clone();
         let passed = now.saturating_since(self.now);
         let late: Vec<bool> = (0..self.pairs.len()).map(|c| self.is_late(c)).collect();
