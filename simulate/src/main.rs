@@ -3,6 +3,8 @@
 //! whenever the world comes to rest, which happens at intervals. The same seed makes the same runs, with any number of
 //! threads.
 //!
+//! One run in eight is one of twins (`twins.rs`), which shows whether a type or a name disturbs another.
+//!
 //! `simulate explain SEED RUN` plays one run again and reduces it to the steps that its failure needs. `simulate survey
 //! SEED RUNS [FIRST]` continues after failures, and prints for each check the number of failed runs and the first of
 //! them; with FIRST a survey goes on where an earlier one ended.
@@ -17,6 +19,7 @@
 mod fleet;
 mod run;
 mod shrink;
+mod twins;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -33,6 +36,8 @@ use self::run::{Run, Tally};
 
 /// The number of steps of one run. Each run has its own world and seed.
 const RUN: u64 = 10_000;
+/// One of so many runs is one of twins.
+const TWINS: usize = 8;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -103,12 +108,23 @@ fn main() -> ExitCode {
 
 fn play(seed: u64, number: u64) -> Tally {
     let mut random = random(seed, number);
-    if random.below(2) == 0 { Run::<Sotw>::new(random).play(RUN) } else { Run::<Delta>::new(random).play(RUN) }
+    match random.below(2 * TWINS) {
+        0 => twins::play::<Sotw>(random),
+        1 => twins::play::<Delta>(random),
+        kind if kind % 2 == 0 => return Run::<Sotw>::new(random).play(RUN),
+        _ => return Run::<Delta>::new(random).play(RUN),
+    }
+    Tally::default()
 }
 
 fn explain(seed: u64, number: u64) {
     let mut random = random(seed, number);
-    if random.below(2) == 0 { Run::<Sotw>::new(random).explain(RUN) } else { Run::<Delta>::new(random).explain(RUN) }
+    match random.below(2 * TWINS) {
+        0 => twins::explain::<Sotw>(random),
+        1 => twins::explain::<Delta>(random),
+        kind if kind % 2 == 0 => Run::<Sotw>::new(random).explain(RUN),
+        _ => Run::<Delta>::new(random).explain(RUN),
+    }
 }
 
 /// Prints for each failing check the number of failed runs and the first of them. Meanwhile reports each check that

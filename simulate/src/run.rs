@@ -50,7 +50,7 @@ pub struct Run<V: Both> {
 
 /// Sets up a world with a random choice of features. Each feature is off in many worlds, so that some worlds stay
 /// simple.
-fn setup<V: Both>(random: &mut Random) -> Setup {
+pub fn setup<V: Both>(random: &mut Random) -> Setup {
     let structured = random.below(4) == 0;
     let types: &[&str] = match random.below(6) {
         _ if structured => &["T"],

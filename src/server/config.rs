@@ -315,8 +315,9 @@ pub struct Limits {
     pub type_url_bytes: usize,
     /// Bytes of the message of `error_detail` that are kept. Default 4,096; the rest is cut off.
     pub error_bytes: usize,
-    /// Consecutive stale requests of one type after which the stream is closed with RESOURCE_EXHAUSTED. A request that
-    /// changes the subscribed names does not count, nor does the late answer to a response. Default 1,000.
+    /// Consecutive requests of one type with a nonce that no response of the stream had, after which the stream is closed
+    /// with RESOURCE_EXHAUSTED. A request that changes the subscribed names does not count. No client that follows the
+    /// specification meets the limit, however many requests it sends before it reads. Default 1,000.
     pub stale_requests: u32,
     /// Actions that wait to be polled; zero counts as one. Default 1,024.
     pub waiting_actions: usize,

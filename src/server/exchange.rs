@@ -31,11 +31,8 @@ pub(super) struct Exchange {
     out: Vec<Out>,
     /// No ACK or NACK is awaited, because nothing is subscribed (S-SOTW-36).
     abandoned: bool,
-    /// Consecutive stale requests.
-    stale: u32,
-    /// The number of responses that are no longer recognised, and had no ACK or NACK: as many late answers are no fault
-    /// of the client.
-    unanswered: u32,
+    /// Consecutive requests with a nonce of no response of the stream.
+    foreign: u32,
     rejections: Option<Box<Rejections>>,
 }
 
@@ -119,7 +116,6 @@ impl Exchange {
             None => (false, 0),
         };
         if self.abandoned {
-            self.unanswered = self.unanswered.saturating_add(self.out.len() as u32);
             self.out.clear();
         }
         let is_alike = |out: &Out| out.until.is_some() == has_content;
@@ -146,7 +142,6 @@ impl Exchange {
             let shares = oldest.shares.into_iter().chain([oldest.nonce]).chain(core::mem::take(&mut next.shares));
             next.shares = shares.take(SHARED).collect();
         }
-        self.unanswered = self.unanswered.saturating_add(1);
     }
 
     /// Handles the end of all subscriptions: no ACK or NACK is awaited.
@@ -171,7 +166,7 @@ impl Exchange {
         let is_resent = later.iter().any(|out| out.extent.is_all());
         let later = later.iter().filter(|out| out.until.is_some()).filter_map(|out| out.extent.more.as_deref());
         let again = later.flat_map(|more| more.names.iter().cloned()).collect();
-        self.stale = 0;
+        self.foreign = 0;
         self.settle_before(at, has_content, version, rejection);
         if !(is_resent && rejection.is_some()) {
             self.judge(answered.extent, has_content, rejection.or(answered.refused.as_deref()), again);
@@ -219,19 +214,15 @@ impl Exchange {
         }
     }
 
-    /// Counts a stale request. Returns the number of consecutive ones. The late answer to a response that is no longer
-    /// recognised does not count.
-    pub(super) fn count_stale(&mut self, is_answer: bool) -> u32 {
-        match self.unanswered.checked_sub(1).filter(|_| is_answer) {
-            Some(unanswered) => self.unanswered = unanswered,
-            None => self.stale = self.stale.saturating_add(1),
-        }
-        self.stale
+    /// Counts a request with a nonce of no response of the stream. Returns the number of consecutive ones.
+    pub(super) fn count_foreign(&mut self) -> u32 {
+        self.foreign = self.foreign.saturating_add(1);
+        self.foreign
     }
 
     /// Resets the count after a request that is no ACK or NACK, and not stale.
-    pub(super) fn reset_stale(&mut self) {
-        self.stale = 0;
+    pub(super) fn reset_foreign(&mut self) {
+        self.foreign = 0;
     }
 
     // Rejections.
@@ -296,8 +287,8 @@ impl Exchange {
         self.rejections.as_ref().map_or(Ok(()), |rejections| rejections.check())
     }
 
-    pub(super) fn stale(&self) -> u32 {
-        self.stale
+    pub(super) fn foreign(&self) -> u32 {
+        self.foreign
     }
 }
 

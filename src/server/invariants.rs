@@ -33,8 +33,8 @@ impl<V: Variant> Server<V> {
             let checked = of.check(settings, self.sent);
             checked.map_err(|what| alloc::format!("{}: {what}", of.type_url()))?;
             ensure!(of.heartbeat.due().is_none() || self.ttl, "heartbeats for a client that knows no TTL");
-            let (stale, limit) = (of.exchange.stale(), limits.stale_requests);
-            ensure!(stale <= limit || self.closed, "{stale} stale requests, and open");
+            let (foreign, limit) = (of.exchange.foreign(), limits.stale_requests);
+            ensure!(foreign <= limit || self.closed, "{foreign} stale requests, and open");
         }
         // A request causes four actions at most: the node, a verdict or stale request, the close, the subscription.
         let (waiting, limit) = (self.actions.len(), limits.waiting_actions.max(1) + 4);

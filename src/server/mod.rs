@@ -169,12 +169,12 @@ impl<V: Variant> Server<V> {
             }
         };
         let (nonce, error, version) = V::take_answer(&mut request);
-        let is_stale = self.handle_answer(at, first, &nonce, version.as_ref(), error);
+        let is_foreign = self.handle_answer(at, first, &nonce, version.as_ref(), error);
         let subscription = &mut self.types[at];
         let change = V::apply_request(request, subscription, first, self.config.settings());
         if !first && change.is_empty() {
-            if is_stale {
-                self.count_stale(at, &nonce);
+            if is_foreign {
+                self.count_foreign(at);
             }
         } else {
             self.actions.push(Action::Subscribed {
@@ -309,8 +309,8 @@ impl<V: Variant> Server<V> {
     }
 
     /// Handles the ACK or NACK of a request ([design rule 8](crate::manual::rules#rule-8): the presence of an error
-    /// makes it a NACK). `version`: the version that the client accepted last (SotW). Returns whether the request is
-    /// stale.
+    /// makes it a NACK). `version`: the version that the client accepted last (SotW). Returns whether the request
+    /// answers no response of the stream: a client that is late, or repeats itself, has the nonce of an earlier one.
     fn handle_answer(
         &mut self,
         at: usize,
@@ -339,23 +339,24 @@ impl<V: Variant> Server<V> {
             return false;
         }
         if answered.is_none() && error.is_none() && !V::is_stale(nonce, of) {
-            of.exchange.reset_stale();
+            of.exchange.reset_foreign();
             return false;
         }
         if let Some(rejection) = rejection.filter(|_| answered.is_none()) {
             of.exchange.refuse(nonce, rejection);
         }
+        let is_answer = !nonce.is_empty() || error.is_some();
+        let is_foreign = is_answer && !nonce::was_given(self.stream, self.sent, nonce);
         let reason = if nonce.is_empty() { DropReason::NoNonce } else { DropReason::OtherNonce };
         let nonce = if nonce.as_bytes().len() > nonce::LONGEST { Nonce::default() } else { nonce.clone() };
         action::drop_stale(&mut self.actions, type_url, nonce, reason, error);
-        answered.is_none()
+        is_foreign
     }
 
-    /// Counts a stale request that changed no names: too many in a row end the stream.
-    fn count_stale(&mut self, at: usize, nonce: &Nonce) {
+    /// Counts a request that changed no names, and has a nonce of no response: too many in a row end the stream.
+    fn count_foreign(&mut self, at: usize) {
         let most = self.config.settings().limits.stale_requests;
-        let is_answer = nonce::was_given(self.stream, self.sent, nonce);
-        if self.types[at].exchange.count_stale(is_answer) > most {
+        if self.types[at].exchange.count_foreign() > most {
             let message = format!("more than {most} stale requests in a row");
             self.close(Status::new(Code::ResourceExhausted, message));
         }

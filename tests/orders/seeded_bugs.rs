@@ -107,6 +107,7 @@ fn rows() -> Vec<Row> {
             11,
             "a response does not wait for the ACK of the last one",
         ),
+        (ClosesCrossed, SOTW, full(ab, n.wishes(2, 0)), 8, "the stream is to close"),
         (FirstNamesOnly, SOTW, partial(ab, n.wishes(2, 0)), 9, "the server's view of what is wanted"),
         (
             ConstantNonce,

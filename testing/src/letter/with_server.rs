@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use xds_machine::resource_type::TypeRegistry;
-use xds_machine::server::{Action, Cache, Config, Resource, ResponseLimit, Server, StreamId};
+use xds_machine::server::{Action, Cache, Config, Limits, Resource, ResponseLimit, Server, StreamId};
 use xds_machine::{Code, Instant, ResourceName, Status};
 
 use super::asked::Asked;
@@ -59,6 +59,7 @@ impl<V: Variant> Walk for WithServer<V> {
             ResponseLimit { resources: setup.response_limit.unwrap_or(usize::MAX), ..ResponseLimit::default() };
         let config = Config::ads()
             .with_types(TypeRegistry::new(setup.types.iter().cloned()))
+            .with_limits(Limits { stale_requests: 0, waiting_actions: 0, ..Limits::default() })
             .with_response_limit(response_limit);
         let config = if setup.hold { config.with_sotw_removal_delay() } else { config };
         let cache = if setup.unknown { Cache::unknown(1) } else { Cache::new(1) };

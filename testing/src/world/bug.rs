@@ -86,6 +86,8 @@ pub enum Bug {
     IgnoresNamesOnNack,
     /// S-33: a stale request counts as an ACK or NACK.
     StaleCountsAsAnswer,
+    /// A stream is closed for a request that crosses a response.
+    ClosesCrossed,
     /// S-33: names after the first request are ignored.
     FirstNamesOnly,
     /// S-35, S-42: all responses have the same nonce.
@@ -266,6 +268,11 @@ impl<V: Both> Faulty<V> {
         true
     }
 
+    /// Returns whether the server closes the stream for a request with another nonce than the last.
+    pub fn closes(&self, request: &V::Request) -> bool {
+        self.nonce.as_ref().is_some_and(|nonce| V::request(request).nonce != nonce)
+    }
+
     /// Returns whether a request is delayed until a response was made.
     pub fn is_late(&self) -> bool {
         self.late.is_some()
@@ -328,7 +335,7 @@ impl<V: Both> Faulty<V> {
                 V::set_removals(response, &self.names);
             }
             Bug::ForgetsRemovals if first => V::set_removals(response, &BTreeSet::new()),
-            Bug::StaleCountsAsAnswer => self.nonce = Some(V::response(response).nonce),
+            Bug::StaleCountsAsAnswer | Bug::ClosesCrossed => self.nonce = Some(V::response(response).nonce),
             Bug::ConstantNonce => {
                 *V::nonce_mut(response) = self.nonce.get_or_insert(V::response(response).nonce).clone()
             }

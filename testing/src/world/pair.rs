@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use xds_machine::client::{self, Client, Effect, Intent, Sent};
 use xds_machine::server::{self, Server, StreamId};
-use xds_machine::{Instant, ResourceName, WILDCARD};
+use xds_machine::{Code, Instant, ResourceName, Status, WILDCARD};
 
 use super::{Application, Both, Bug, Faulty, Ghost, Goal, Goals, Made, Store, Told, is_alias, is_resource};
 
@@ -141,6 +141,10 @@ impl<V: Both> Pair<V> {
         let server = self.server.as_mut().expect("a stream is up");
         if setup.bug.is_some_and(|bug| !self.faulty.server_hears(bug, server, &mut request)) {
             return;
+        }
+        if setup.bug == Some(Bug::ClosesCrossed) && self.faulty.closes(&request) {
+            let status = Status::new(Code::ResourceExhausted, "too many stale requests");
+            self.ghost.server_acts::<V>(setup, server::Action::Close(status));
         }
         self.server_hears(setup, now, request);
     }

@@ -301,20 +301,20 @@ impl Setup {
             .with_dialect(self.dialect)
             .with_types(types)
             .with_existence_timeout(self.existence_timeout);
-        let (client, server) = match self.limit {
-            None => (client, server),
-            Some(names) => (client.with_limits(client_limits()), server.with_limits(self.server_limits(names))),
-        };
+        let server = server.with_limits(self.server_limits());
+        let client = if self.limit.is_some() { client.with_limits(client_limits()) } else { client };
         Arc::new(Made { client, server, setup: self })
     }
 
-    /// Returns the smallest limits that a conforming client stays within.
-    fn server_limits(&self, names: usize) -> server::Limits {
+    /// Returns the smallest limits that a conforming client stays within, as many requests as it sends before it reads.
+    fn server_limits(&self) -> server::Limits {
+        let limits = server::Limits { stale_requests: 0, waiting_actions: 0, ..server::Limits::default() };
+        let Some(names) = self.limit else { return limits };
         server::Limits {
             names_per_type: names,
             names_per_stream: names * self.types.len(),
             types: self.types.len(),
-            ..server::Limits::default()
+            ..limits
         }
     }
 

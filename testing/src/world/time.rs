@@ -106,11 +106,13 @@ impl<V: Both> World<V> {
         self.pass_until(self.now + passed);
     }
 
-    /// Returns whether messages of a stream are in flight, or the driver of the server did not poll it.
+    /// Returns whether messages of a stream are in flight, or the driver of the server did not poll it, or a portion
+    /// of its answers waits behind another one.
     fn is_late(&self, c: usize) -> bool {
         let pair = &self.pairs[c];
         let polls = || pair.server.as_ref().is_some_and(|server| self.polls(server));
-        !pair.down.is_empty() || !pair.up.is_empty() || polls()
+        let waits = || self.setup.response_limit.is_some() && pair.server.as_ref().is_some_and(|of| !of.is_settled());
+        !pair.down.is_empty() || !pair.up.is_empty() || polls() || waits()
     }
 
     /// Returns whether the driver of a stream may do something for an answer, or the server has time left for it, or its
