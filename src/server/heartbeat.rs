@@ -119,7 +119,8 @@ impl Heartbeat {
 
     /// Schedules the next heartbeats after a response; `was_due`: heartbeats were due now. The interval is a third of
     /// the shortest TTL, so that one heartbeat may be lost and one late (S-TTL-04). An earlier due time stays, unless
-    /// heartbeats were due now or every resource with a TTL was sent.
+    /// every resource with a TTL was sent. Only heartbeats that were due read all resources with a TTL: a change costs as
+    /// much as it is large.
     pub(super) fn schedule<S: Source>(
         &mut self,
         now: Instant,
@@ -135,8 +136,10 @@ impl Heartbeat {
             let is_wanted = |name: &ResourceName| of.get(name).resource().is_none_or(|there| wanted.wants(of, there));
             schedule.left_out.retain(is_wanted);
         }
-        let ttls = || expiring(of, wanted).filter_map(|entry| entry.resource()?.ttl());
-        let Some(shortest) = ttls().min() else {
+        let sent = || draft.resources().filter_map(Resource::ttl);
+        let shortest =
+            if was_due { expiring(of, wanted).filter_map(|entry| entry.resource()?.ttl()).min() } else { sent().min() };
+        let Some(shortest) = shortest else {
             if let Some(schedule) = &mut self.0 {
                 // The client may have an earlier form with a TTL: heartbeats that are due later still look for it.
                 schedule.due = schedule.due.filter(|_| !was_due);
@@ -144,12 +147,12 @@ impl Heartbeat {
             return;
         };
         let next = now + (shortest / 3).max(SHORTEST_INTERVAL);
-        let schedule = self.0.get_or_insert_default();
-        let sent_all = || draft.resources().filter(|resource| resource.ttl().is_some()).count() == ttls().count();
-        schedule.due = match schedule.due {
-            Some(due) if !was_due && !sent_all() => Some(due.min(next)),
-            _ => Some(next),
+        let sent_all = || {
+            let count = sent().count();
+            of.expiring().take(count + 1).count() == count
         };
+        let earlier = self.due().filter(|_| !was_due && !sent_all());
+        self.0.get_or_insert_default().due = Some(earlier.map_or(next, |due| due.min(next)));
     }
 }
 

@@ -4,9 +4,11 @@
 //! [`Source`]: xds_machine::server::Source
 
 mod audit;
+mod counted;
 mod probe;
 mod walk;
 
 pub use self::audit::Broken;
+pub use self::counted::Counted;
 pub use self::probe::Probe;
 pub use self::walk::{Failure, Plan, Store, check_source};

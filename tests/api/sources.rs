@@ -127,7 +127,10 @@ impl Source for Anew {
     }
 
     fn pages(&self, type_url: &TypeUrl) -> impl Iterator<Item = Page> {
-        let anew = |resource: &Resource| Resource::new(resource.name().as_str(), resource.body().clone());
+        let anew = |resource: &Resource| {
+            let same = Resource::new(resource.name().as_str(), resource.body().clone());
+            resource.ttl().into_iter().fold(same, Resource::with_ttl)
+        };
         let count = |_: &Page| self.1.set(self.1.get() + 1);
         self.0.pages(type_url).inspect(count).map(move |page| Page::new(page.resources().iter().map(anew).collect()))
     }

@@ -110,6 +110,8 @@ pub enum Bug {
     FirstTypeWins,
     /// A resource that is requested again is answered with its former content, as by a replica that is behind.
     AnswersOldContent,
+    /// Each poll reads all that the source has.
+    ReadsAll,
     /// A response that the transport has no room for is lost.
     NeedsRoom,
     /// Errors of resources are not sent, as by all earlier servers.

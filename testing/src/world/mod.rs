@@ -192,6 +192,9 @@ impl<V: Both> World<V> {
     /// Takes a step. Panics if a check fails.
     pub fn take(&mut self, step: Step) {
         let setup = self.setup.clone();
+        if setup.recorded {
+            self.each_ghost(|ghost| ghost.note_cost_of_event(&setup, step));
+        }
         match step {
             Step::Put { t, n } => {
                 self.budget.puts -= 1;

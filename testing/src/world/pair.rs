@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 
 use xds_machine::client::{self, Client, Effect, Intent, Sent};
-use xds_machine::server::{self, Server, StreamId};
+use xds_machine::server::{self, Revision, Server, Source, StreamId};
 use xds_machine::{Code, Instant, ResourceName, Status, WILDCARD};
 
 use super::{Application, Both, Bug, Faulty, Ghost, Goal, Goals, Made, Store, Told, is_alias, is_resource};
+use crate::source::Counted;
 
 /// A client, its application, and the server's side of its stream.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -135,6 +136,9 @@ impl<V: Both> Pair<V> {
         if !self.ghost.server_reads::<V>(setup, store, &request) {
             return; // a strict server drops stale requests
         }
+        if setup.recorded {
+            self.ghost.note_cost_of_request(setup, &V::request(&request));
+        }
         if setup.existence_timeout.is_some() {
             self.ghost.asks::<V>(setup, store, &before, &request);
         }
@@ -169,8 +173,17 @@ impl<V: Both> Pair<V> {
         }
         let server = self.server.as_mut().expect("a stream is up");
         let (mut rests, mut is_idle) = (false, false);
-        if let Some(response) = server.poll_transmit(now, &store.cache) {
-            let mut message = V::message(&response);
+        let source = Counted::new(&store.cache);
+        if setup.bug == Some(Bug::ReadsAll) {
+            setup.types.iter().for_each(|url| source.changes(url, Revision(0)).for_each(drop));
+        }
+        let response = server.poll_transmit(now, &source);
+        if setup.recorded {
+            let said = response.as_ref().map(|response| V::response(&V::message(response)));
+            self.ghost.note_cost_of_poll(setup, source.reads(), said.as_ref());
+        }
+        let response = response.as_ref().map(V::message);
+        if let Some(mut message) = response {
             let beats_wait = setup.bug == Some(Bug::BeatsWaitForAcks) && server.in_flight() > 0;
             let has_room = setup.bug != Some(Bug::NeedsRoom) || !self.ghost.is_any_out();
             let is_first = V::response(&message).type_url == setup.types[0];

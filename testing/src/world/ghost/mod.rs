@@ -2,6 +2,7 @@
 
 mod absence;
 mod client;
+mod cost;
 mod delivery;
 mod features;
 mod hunger;
@@ -167,6 +168,7 @@ pub struct Ghost {
     types: Vec<Memory>,
     up: bool,
     requests: u64,
+    cost: cost::Cost,
     hunger: hunger::Hunger,
     revisions: revision::Revisions,
     /// Time passed since the stream began.
@@ -179,6 +181,7 @@ impl Ghost {
             types: vec![Memory::default(); types],
             up: false,
             requests: 0,
+            cost: cost::Cost::default(),
             hunger: hunger::Hunger::default(),
             revisions: revision::Revisions::default(),
             aged: false,
@@ -198,6 +201,7 @@ impl Ghost {
     pub fn close(&mut self, apps: &[Application]) {
         self.up = false;
         self.requests = 0;
+        self.cost = cost::Cost::default();
         self.hunger = hunger::Hunger::default();
         self.new_stream();
         for (memory, app) in self.types.iter_mut().zip(apps) {
