@@ -71,10 +71,32 @@ impl Cache {
     }
 
     /// Creates a cache of which nothing is known yet: a stream is sent nothing of a type, not even that it is empty,
-    /// before the first change of that type or [`set_known`](Self::set_known).
+    /// before the first change of that type or [`set_known`](Self::set_known). The first change says that every other
+    /// name of the type is absent: for a cache that is loaded in several steps, see [`loading`](Self::loading).
     #[must_use]
     pub fn unknown(epoch: u64) -> Self {
         Self { nothing: Store::new(false), ..Self::new(epoch) }
+    }
+
+    /// Creates a cache that is loaded step by step: a type stays unknown, whatever is [inserted](Self::insert), until
+    /// [`replace`](Self::replace) or [`set_known`](Self::set_known) says that there is nothing else of it. Until then a
+    /// stream is sent nothing of the type: a client that reconnects keeps what it has, and a client that starts waits for
+    /// a complete answer. From then on the type is as one of [`new`](Self::new).
+    ///
+    /// ```
+    /// use xds_machine::server::{Cache, Resource, Source};
+    /// use xds_machine::{TypeUrl, type_url};
+    ///
+    /// let clusters = TypeUrl::from(type_url::CLUSTER);
+    /// let mut cache = Cache::loading(1);
+    /// cache.insert(&clusters, Resource::new("c1", &b"one"[..]));
+    /// assert!(!cache.is_known(&clusters), "there may be others");
+    /// cache.set_known(&clusters);
+    /// assert!(cache.is_known(&clusters));
+    /// ```
+    #[must_use]
+    pub fn loading(epoch: u64) -> Self {
+        Self { nothing: Store::loading(), ..Self::new(epoch) }
     }
 
     /// Sets the seed of the hash table of names. Names are hashed with xxh3, which an adversary who chooses many
@@ -134,6 +156,9 @@ impl Cache {
     }
 
     /// Inserts a resource. Returns `false` if an equal resource was present.
+    ///
+    /// If nothing was known of the type ([`unknown`](Self::unknown)), it is known from now on, and every other name is
+    /// absent; in a cache that is [`loading`](Self::loading) it stays unknown.
     pub fn insert(&mut self, type_url: &TypeUrl, resource: Resource) -> bool {
         let next = self.next();
         let changed = self.store(type_url).insert(resource, next);
@@ -203,7 +228,7 @@ impl Cache {
         self.set_known(type_url);
     }
 
-    /// Marks the type as known: the resources of the cache are all that exist.
+    /// Marks the type as known, for good: the resources of the cache are all that exist.
     pub fn set_known(&mut self, type_url: &TypeUrl) {
         let next = self.next();
         let changed = self.store(type_url).set_known(next);

@@ -43,6 +43,8 @@ const HISTORIES: usize = 1024;
 pub(super) struct Store {
     seed: u64,
     known: bool,
+    /// Whether changes leave an unknown type unknown: it is being loaded, and other names may exist.
+    loads: bool,
     /// The revision of the last change.
     revision: Revision,
     /// Removals up to this revision may be forgotten.
@@ -73,6 +75,7 @@ impl Store {
         Self {
             seed: 0,
             known,
+            loads: false,
             revision: Revision::default(),
             horizon: Revision::default(),
             slots: Vec::new(),
@@ -89,6 +92,11 @@ impl Store {
             version: hash::version(0),
             published: Published::new(PAGE),
         }
+    }
+
+    /// Returns the store of a type that is being loaded.
+    pub(super) fn loading() -> Self {
+        Self { loads: true, ..Self::new(false) }
     }
 
     pub(super) fn with_seed(self, seed: u64) -> Self {
@@ -166,7 +174,7 @@ impl Store {
     }
 
     fn set(&mut self, at: Option<usize>, what: What, now: Revision) {
-        self.known = true;
+        self.known |= !self.loads;
         self.revision = now;
         let at = at.unwrap_or_else(|| self.take_slot(&what));
         self.unlink(at);
@@ -446,6 +454,7 @@ fn hash_of(seed: u64, name: &str) -> u64 {
 impl PartialEq for Store {
     fn eq(&self, other: &Self) -> bool {
         self.known == other.known
+            && self.loads == other.loads
             && self.revision == other.revision
             && self.horizon == other.horizon
             && self.slots == other.slots
@@ -459,6 +468,7 @@ impl Eq for Store {}
 impl Hash for Store {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.known.hash(state);
+        self.loads.hash(state);
         self.revision.hash(state);
         self.horizon.hash(state);
         self.slots.hash(state);

@@ -40,24 +40,39 @@ pub fn next_epoch() -> u64 {
 }
 
 impl Group {
-    /// Creates a group with an empty cache whose types are not known yet: until the first change of a type, clients
-    /// receive nothing of it, not even that it is empty.
+    /// Creates a group with an empty cache that is [loading](Cache::loading): a type is unknown until
+    /// [`replace`](Self::replace) or [`Cache::set_known`] says that there is nothing else of it. Until then clients
+    /// receive nothing of the type: those that reconnect to a control plane that restarts keep what they have, and those
+    /// that start wait for a complete answer.
     ///
-    /// Load each type in one step, by [`replace`](Self::replace), or by one [`update`](Self::update) that inserts all its
-    /// resources: from the first change on, every other name of the type counts as absent. A control plane that
-    /// restarts and inserts its resources in several updates makes its clients drop those that come later.
+    /// ```
+    /// use xds_machine::server::{Resource, Source};
+    /// use xds_machine::{TypeUrl, type_url};
+    /// use xds_machine_driver::server::Store;
+    /// use xds_machine_tonic::server::Group;
+    ///
+    /// let (group, clusters) = (Group::new("edge"), TypeUrl::from(type_url::CLUSTER));
+    /// for name in ["a", "b", "c"] {
+    ///     group.update(|cache| cache.insert(&clusters, Resource::new(name, &b"an encoded Cluster"[..])));
+    /// }
+    /// assert!(!group.with(|cache| cache.is_known(&clusters)));
+    /// group.update(|cache| cache.set_known(&clusters)); // that was all: clients receive the three
+    /// assert!(group.with(|cache| cache.is_known(&clusters)));
+    /// ```
     pub fn new(name: &str) -> Self {
-        Self::with_store(name, Shared::new(Cache::unknown(next_epoch())))
+        Self::with_store(name, Shared::new(Cache::loading(next_epoch())))
     }
 
     /// Changes the resources. All streams of the group see all effects of `change` at once, and each client receives
-    /// those that concern it. The first change of a type says that there is nothing else of it: see [`new`](Self::new).
+    /// those that concern it. A change of a type that is not known yet concerns no client: it is served once the type is
+    /// known (see [`new`](Self::new)).
     pub fn update<T>(&self, change: impl FnOnce(&mut Cache) -> T) -> (T, Push) {
         let (result, revision) = self.store().publish(|cache| (change(cache), cache.revision()));
         (result, Push::new(self.clone(), revision))
     }
 
-    /// Replaces all resources of a type ([`Cache::replace`]): no other name of the type exists.
+    /// Replaces all resources of a type ([`Cache::replace`]): no other name of the type exists, and the type is known
+    /// from now on.
     pub fn replace(&self, type_url: &TypeUrl, resources: impl IntoIterator<Item = Resource>) -> Push {
         self.update(|cache| cache.replace(type_url, resources)).1
     }

@@ -5,6 +5,7 @@ mod client;
 mod client_status;
 mod flow;
 mod load;
+mod loading;
 mod pushes;
 mod rude;
 mod server;
