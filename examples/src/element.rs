@@ -65,7 +65,7 @@ pub fn client_action(action: &client::Action) -> Vec<Value> {
                 "faults": faults.collect::<Vec<_>>(),
             } })
         }
-        Synced { type_url } => json!({ "note": { "kind": "synced", "type_url": type_url.as_str() } }),
+        Synced { type_url, .. } => json!({ "note": { "kind": "synced", "type_url": type_url.as_str() } }),
         other => json!({ "note": { "kind": "other", "text": format!("{other:?}") } }),
     }]
 }

@@ -68,6 +68,9 @@ pub enum Action {
     Synced {
         /// The type of the response.
         type_url: TypeUrl,
+        /// Whether the server has answered the wildcard, by this response or an earlier one: see
+        /// [`Update::answers_wildcard`].
+        answers_wildcard: bool,
     },
 }
 
@@ -81,7 +84,7 @@ impl Action {
             | Self::Expired { type_url, .. }
             | Self::DoesNotExist { type_url, .. }
             | Self::Rejected { type_url, .. }
-            | Self::Synced { type_url } => type_url,
+            | Self::Synced { type_url, .. } => type_url,
         }
     }
 }

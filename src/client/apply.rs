@@ -190,9 +190,14 @@ impl<T: Clone> Subscription<T> {
             return;
         }
         if synced && out.is_faultless() && self.holdings.names().len() > 0 {
-            act(Action::Synced { type_url });
+            act(Action::Synced { type_url, answers_wildcard: self.all_answered() });
         }
         self.settle::<V>(now, out, Vec::new(), settings);
+    }
+
+    /// Returns whether the wildcard is subscribed to and answered.
+    fn all_answered(&self) -> bool {
+        self.wants(WILDCARD) && self.holdings.is_answered(WILDCARD)
     }
 
     /// Returns the held names that the server may not have known when it made the last response: each resource came by
@@ -228,7 +233,8 @@ impl<T: Clone> Subscription<T> {
         let token = Token { client, type_url, epoch, serial: incoming.serial, nonce: incoming.nonce };
         let drops_rejected = settings.data_errors == DataErrors::Drop;
         let all_fails = self.failures.contains_key(WILDCARD);
-        let offer = Arc::new(Offer { resources: incoming.resources, removed, drops_rejected, all_fails });
+        let all_answered = self.all_answered();
+        let offer = Arc::new(Offer { resources: incoming.resources, removed, drops_rejected, all_fails, all_answered });
         let (unsubscribed, unannounced) = (BTreeSet::new(), BTreeSet::new());
         let (not_found, has_all, completes, unheard) = (Vec::new(), false, None, Vec::new());
         Out {

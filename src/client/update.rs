@@ -46,6 +46,7 @@ pub(super) struct Offer {
     pub(super) removed: Vec<ResourceName>,
     pub(super) drops_rejected: bool,
     pub(super) all_fails: bool,
+    pub(super) all_answered: bool,
 }
 
 impl Update {
@@ -95,6 +96,13 @@ impl Update {
     /// which a response may have beside content. Otherwise, the update ends any earlier error of this kind.
     pub fn has_collection_error(&self) -> bool {
         self.offer.all_fails
+    }
+
+    /// Returns whether the server has answered the wildcard, by this response or an earlier one: with this update, the
+    /// application has been given all resources that the server has. False if the wildcard is not subscribed to. A
+    /// server that splits its answer into several responses does not say which is the last: the first counts.
+    pub fn answers_wildcard(&self) -> bool {
+        self.offer.all_answered
     }
 
     /// Returns a hash of the names, contents and TTLs of the resources: updates of one type with equal hashes have

@@ -54,6 +54,8 @@ pub enum News<T> {
     Changed(Result<T, Status>),
     /// The previous content stays valid and has this ambient error; `None`: the error is cleared (`OnAmbientError`).
     Ambient(Option<Status>),
-    /// Only for the wildcard: the server has responded without a change.
+    /// Only for the wildcard, after all other events: the server has answered it, so that the watcher has been told
+    /// everything that there is. Each watcher is told once, also a later one, after what is known already; and again
+    /// whenever the server responds without a change.
     Synced,
 }

@@ -38,6 +38,8 @@ pub(super) struct Ledger<T> {
     /// Watchers with pending events that `next_ready` did not return, each once, and possibly some without any.
     turns: VecDeque<WatchId>,
     unreachable: Unreachable,
+    /// Whether the server has answered the wildcard since it is watched.
+    all_answered: bool,
 }
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -60,6 +62,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
             globs: Globs::default(),
             turns: VecDeque::new(),
             unreachable: Unreachable::default(),
+            all_answered: false,
         }
     }
 
@@ -126,6 +129,11 @@ impl<T: Clone + PartialEq> Ledger<T> {
         let Self { watchers, parts, turns, unreachable, .. } = self;
         if is_whole(&name) {
             let has = has(&name);
+            // The answer that the others have is complete for a later watcher too, after what is held.
+            if let Some(watcher) = watchers.get_mut(&watch).filter(|_| name.is_wildcard() && self.all_answered) {
+                watcher.synced = true;
+                queue(watcher, turns, watch);
+            }
             // A resource without content is not covered, even if other watchers still have its removal pending.
             for (of, known) in parts.iter_mut().filter(|(of, known)| known.value.is_some() && has(of)) {
                 let Known { value, error, pending } = known;
@@ -169,6 +177,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
             return None;
         }
         self.named.remove(&name);
+        self.all_answered &= !name.is_wildcard();
         self.aliases.unbind(&name);
         if self.globs.remove(name.as_str()) || name.is_wildcard() {
             let mut parts = core::mem::replace(&mut self.parts, SortedMap::new());
@@ -343,8 +352,14 @@ impl<T: Clone + PartialEq> Ledger<T> {
         }
     }
 
+    /// Returns whether the server has answered the wildcard since it is watched.
+    pub(super) fn is_synced(&self) -> bool {
+        self.all_answered
+    }
+
+    /// Records an answer to the wildcard: its watchers are told after the events that are pending.
     pub(super) fn synced(&mut self) {
-        self.change(&WILDCARD.into(), &Change::Fine);
+        self.all_answered = self.named.contains_key(WILDCARD);
         let all = self.named.get(WILDCARD).map(|all| all.watchers.clone()).unwrap_or_default();
         for watch in all {
             if let Some(watcher) = self.watchers.get_mut(&watch) {

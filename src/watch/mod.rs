@@ -253,7 +253,12 @@ impl<T: Clone + PartialEq> Watches<T> {
                     name.into_iter().for_each(|name| ledger.change(&name, &Change::Error(status.clone())));
                 }
             }
-            Action::Synced { type_url } if type_url == self.type_url => ledger.synced(),
+            Action::Synced { type_url, answers_wildcard } if type_url == self.type_url => {
+                ledger.change(&WILDCARD.into(), &Change::Fine);
+                if answers_wildcard {
+                    ledger.synced();
+                }
+            }
             other => return Some(other),
         }
         self.release();
@@ -397,6 +402,9 @@ impl<T: Clone + PartialEq> Watches<T> {
             }
         }
         update.removed().iter().for_each(|name| self.ledger.remove(name, drops));
+        if update.answers_wildcard() && !self.ledger.is_synced() {
+            self.ledger.synced();
+        }
         let verdict = update.reject(rejections);
         let busy = if self.waits { self.ledger.busy() } else { BTreeSet::new() };
         // The machine has one update in flight at a time; if another one came, the first verdict is not lost.

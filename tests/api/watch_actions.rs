@@ -54,7 +54,7 @@ fn actions(type_url: &str) -> Vec<(Action, &'static str, News<usize>)> {
             "a",
             failed(Code::InvalidArgument),
         ),
-        (Action::Synced { type_url }, "*", News::Synced),
+        (Action::Synced { type_url, answers_wildcard: true }, "*", News::Synced),
     ]
 }
 

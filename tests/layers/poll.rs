@@ -563,7 +563,7 @@ fn unrequested_resources_are_ignored_and_absent_ones_do_not_exist() {
 
     let mut poll = clusters();
     exchange(&mut poll, NOW, cds("1", &[]));
-    let synced = client::Action::Synced { type_url: type_url::CLUSTER.into() };
+    let synced = client::Action::Synced { type_url: type_url::CLUSTER.into(), answers_wildcard: true };
     assert_eq!((poll.poll_action(), poll.counters().successes), (Some(Action::Client(synced)), 1));
 }
 
@@ -586,7 +586,7 @@ fn a_collection_exists_while_it_has_members() {
     poll.handle_verdict(now, last.accept()).expect("it is out");
     let now = next(&mut poll);
     exchange(&mut poll, now, cds("3", &[]));
-    let synced = client::Action::Synced { type_url: type_url::CLUSTER.into() };
+    let synced = client::Action::Synced { type_url: type_url::CLUSTER.into(), answers_wildcard: false };
     assert_eq!(poll.poll_action(), Some(Action::Client(synced)));
     assert_eq!((poll.poll_action(), poll.poll_action()), (missing(type_url::CLUSTER, &[glob]), None));
 }
@@ -603,7 +603,7 @@ fn names_that_a_response_does_not_cover_are_not_reported_missing() {
     let (_, asked) = ask(&mut poll, NOW);
     poll.subscribe(["b"]).expect("a name");
     poll.handle_answer(NOW, asked, eds("1", &[]), 0).expect("it was asked");
-    let synced = client::Action::Synced { type_url: type_url::ENDPOINT.into() };
+    let synced = client::Action::Synced { type_url: type_url::ENDPOINT.into(), answers_wildcard: false };
     assert_eq!(poll.poll_action(), Some(Action::Client(synced)));
     assert_eq!((poll.poll_action(), poll.poll_action()), (missing(type_url::ENDPOINT, &["a"]), None));
     assert_eq!(status(&poll, "b"), Some(ResourceStatus::Requested));

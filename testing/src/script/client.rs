@@ -220,7 +220,7 @@ pub(super) fn write_action(action: &Action) -> String {
             let faults: Vec<String> = faults.iter().map(fault).collect();
             format!("! rejected {} {}", write_type(type_url), faults.join("; "))
         }
-        Action::Synced { type_url } => format!("! synced {}", write_type(type_url)),
+        Action::Synced { type_url, .. } => format!("! synced {}", write_type(type_url)),
         other => format!("! {other:?}"),
     }
 }

@@ -23,6 +23,8 @@ pub(super) struct Watcher {
     /// A resource was already held when the watcher was added.
     late: bool,
     synced: bool,
+    /// The watcher was told that the answer to the wildcard is complete.
+    pub heard_all: bool,
     /// The number of events that the watcher has received and not finished.
     pub unfinished: usize,
 }
@@ -43,6 +45,8 @@ pub(super) struct Ghost {
     pub judging: Option<(Vec<ResourceName>, BTreeSet<WatchId>)>,
     /// The pairs of watchers of which the first received an event while the second waited.
     passed: BTreeSet<(WatchId, WatchId)>,
+    /// The server has answered the wildcard since it is watched.
+    answered: bool,
 }
 
 /// A watcher that knows everything has no pending events.
@@ -74,7 +78,9 @@ impl Ghost {
     pub(super) fn watch(&mut self, watch: WatchId, name: &ResourceName) {
         let held = self.truth.iter().any(|(of, truth)| truth.content.is_some() && (of == name || is_part(of, name)));
         let told = BTreeMap::from([(name.clone(), Known::default())]);
-        let watcher = Watcher { name: name.clone(), told, late: held, synced: false, unfinished: 0 };
+        let watcher = Watcher { name: name.clone(), told, late: held, synced: false, heard_all: false, unfinished: 0 };
+        let synced = self.answered && name.is_wildcard();
+        let watcher = Watcher { synced, ..watcher };
         assert!(self.watchers.insert(watch, watcher).is_none(), "a watcher has an id of its own");
         // The state known by an alias is the state of its target.
         let stands = |(_, of): &(&ResourceName, &(ResourceName, bool))| of.1 && of.0 == *name;
@@ -94,6 +100,7 @@ impl Ghost {
         self.truth = before.into_iter().filter(|(name, _)| self.is_covered(name)).collect();
         let aliases = std::mem::take(&mut self.aliases);
         self.aliases = aliases.into_iter().filter(|(alias, _)| self.is_watched(alias)).collect();
+        self.answered &= self.watchers.values().any(|watcher| watcher.name.is_wildcard());
         let watchers = self.watchers.values();
         let wholes: Vec<ResourceName> = watchers.map(|watcher| watcher.name.clone()).collect();
         self.lost.retain(|alias, _| wholes.contains(alias));
@@ -196,6 +203,9 @@ impl Ghost {
                     let why = why.or_else(|| error(Code::NotFound, "the server removed the resource"));
                     self.remember(name, why.expect("a reason"));
                 }
+                if update.answers_wildcard() && !self.answered {
+                    self.all_answered();
+                }
                 assert!(self.judging.is_none(), "one update is out at a time");
                 let busy = self.watchers.keys().copied().filter(|&watch| waits && self.is_busy(watch)).collect();
                 self.judging = Some((rejected, busy));
@@ -225,15 +235,24 @@ impl Ghost {
                     });
                 }
             }
-            Action::Synced { .. } => {
+            Action::Synced { answers_wildcard, .. } => {
                 self.change(&WILDCARD.into(), |truth| truth.error = None);
-                let all = self.watchers.values_mut().filter(|watcher| watcher.name.is_wildcard());
-                all.for_each(|watcher| watcher.synced = true);
+                if *answers_wildcard {
+                    self.all_answered();
+                }
             }
             other => panic!("{other:?} of a server of ours"),
         }
         self.tidy();
         goals
+    }
+
+    /// The watchers of the wildcard are to be told that they know all.
+    fn all_answered(&mut self) {
+        let all = self.watchers.values_mut().filter(|watcher| watcher.name.is_wildcard());
+        for watcher in all {
+            (watcher.synced, self.answered) = (true, true);
+        }
     }
 
     /// Remembers a removal for watchers by name that come while the wildcard or collection is watched.
@@ -289,7 +308,8 @@ impl Ghost {
         if news == News::Synced {
             assert!(watcher.synced, "{watch:?} is told of an answer that did not come");
             assert_eq!(self.owed(watch), NOTHING, "an answer has nothing new after that");
-            self.watchers.get_mut(&watch).expect("it is there").synced = false;
+            let watcher = self.watchers.get_mut(&watch).expect("it is there");
+            (watcher.synced, watcher.heard_all) = (false, true);
             goals |= Goal::Synced.bit();
         } else {
             let heard_of =

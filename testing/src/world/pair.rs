@@ -338,7 +338,7 @@ impl<V: Both> Pair<V> {
                     self.goals.reach(Goal::TimedOut);
                     self.apps[setup.type_number(&type_url)].miss(names);
                 }
-                client::Action::Synced { type_url } => {
+                client::Action::Synced { type_url, .. } => {
                     self.apps[setup.type_number(&type_url)].heard = true;
                     self.goals.reach(Goal::Synced);
                 }

@@ -23,6 +23,7 @@ use super::engine::{Dials, Engine, type_of};
 use super::raw::Raw;
 use super::state::{Dumped, Report, ServerState};
 use super::status_service::{EncodedStatus, StatusRequest};
+use super::synced::Synced;
 use super::types::{OfType, Wish};
 use super::watch::WatchError;
 use crate::TokioRuntime;
@@ -63,6 +64,10 @@ pub(super) enum Command {
     Leave {
         owner: Owner,
     },
+    Synced {
+        types: Vec<TypeUrl>,
+        reply: oneshot::Sender<()>,
+    },
     Dump(oneshot::Sender<Vec<Dumped>>),
     Status {
         contents: bool,
@@ -91,6 +96,7 @@ pub(super) struct Actor<V: Variant + Wire> {
     takers: BTreeMap<TypeUrl, Taker>,
     raws: BTreeMap<Owner, Raw>,
     owners: Owner,
+    synced: Synced,
     runtime: TokioRuntime,
     clock: Clock,
     /// `None` if contents are not kept.
@@ -121,6 +127,7 @@ impl<V: Variant + Wire> Actor<V> {
             takers: BTreeMap::new(),
             raws: BTreeMap::new(),
             owners: 0,
+            synced: Synced::default(),
             runtime,
             clock: Clock::new(runtime.now(), since_1970),
             contents: keeps_contents.then(Contents::new),
@@ -204,6 +211,7 @@ impl<V: Variant + Wire> Actor<V> {
                     if let (Some(contents), Some(update)) = (&mut self.contents, update_of(&action)) {
                         contents.handle_update(update);
                     }
+                    self.synced.note_action(&action);
                     verdicts.extend(deliver(action, engine.type_url, &mut self.takers, &mut self.raws));
                 }
             }
@@ -216,9 +224,11 @@ impl<V: Variant + Wire> Actor<V> {
                 break;
             }
             for verdict in verdicts {
-                if let Some(engine) = engine(&mut self.engines, verdict.type_url()) {
+                let type_url = verdict.type_url().clone();
+                if let Some(engine) = engine(&mut self.engines, &type_url) {
                     let judged = handle_verdict(engine, &mut self.contents, self.runtime.now(), verdict);
                     debug_assert_eq!(judged, Ok(()), "each update is judged once, and no action waits");
+                    self.synced.note_verdict(&type_url);
                 }
             }
         }
@@ -246,6 +256,7 @@ impl<V: Variant + Wire> Actor<V> {
             Command::Unsubscribe { owner, type_url, names } => self.unsubscribe(owner, &type_url, &names),
             Command::Verdict { owner, verdict, reply } => _ = reply.send(self.judge(owner, verdict)),
             Command::Leave { owner } => self.leave(owner),
+            Command::Synced { types, reply } => self.synced.wait(types, reply),
             Command::Dump(reply) => _ = reply.send(self.dump()),
             Command::Status { contents, reply } => {
                 let (node, items) = self.status(contents);
@@ -290,6 +301,7 @@ impl<V: Variant + Wire> Actor<V> {
         watchers.unwatch(&mut engine.servers, watch);
         if watchers.is_empty() {
             self.takers.remove(type_url);
+            self.synced.forget(type_url);
         }
     }
 
@@ -328,6 +340,7 @@ impl<V: Variant + Wire> Actor<V> {
         let engine = engine(&mut self.engines, &type_url).ok_or_else(unknown)?;
         handle_verdict(engine, &mut self.contents, now, verdict)?;
         raw.judged(&type_url);
+        self.synced.note_verdict(&type_url);
         self.release(owner, &type_url);
         Ok(())
     }
@@ -337,6 +350,7 @@ impl<V: Variant + Wire> Actor<V> {
         let is_own = matches!(self.takers.get(type_url), Some(Taker::Updates(of)) if *of == owner);
         if is_own && self.raws.get(&owner).is_some_and(|raw| raw.is_done(type_url)) {
             self.takers.remove(type_url);
+            self.synced.forget(type_url);
         }
     }
 
@@ -344,7 +358,13 @@ impl<V: Variant + Wire> Actor<V> {
     fn leave(&mut self, owner: Owner) {
         let Some(raw) = self.raws.remove(&owner) else { return };
         let (names, updates) = raw.into_parts();
-        self.takers.retain(|_, taker| !matches!(taker, Taker::Updates(of) if *of == owner));
+        self.takers.retain(|type_url, taker| {
+            let is_left = matches!(taker, Taker::Updates(of) if *of == owner);
+            if is_left {
+                self.synced.forget(type_url);
+            }
+            !is_left
+        });
         for (type_url, names) in names {
             if let Some(engine) = engine(&mut self.engines, &type_url) {
                 engine.servers.resources_mut(&type_url).unsubscribe(names);

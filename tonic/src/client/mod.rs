@@ -12,6 +12,7 @@ mod poll;
 mod raw;
 mod state;
 mod status_service;
+mod synced;
 mod types;
 mod updates;
 mod watch;
@@ -21,8 +22,8 @@ use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Mutex, mpsc, oneshot, watch as tokio_watch};
 use tokio::task::JoinHandle;
-use xds_machine::ResourceName;
 use xds_machine::csds::ClientConfig;
+use xds_machine::{ResourceName, TypeUrl};
 
 use self::actor::Command;
 pub use self::builder::Builder;
@@ -112,6 +113,21 @@ impl XdsClient {
         let answers = |states: &Vec<ServerState>| states.iter().any(|state| state.phase == Phase::Answering);
         let ready = self.states().wait_for(answers).await.map(drop);
         ready.map_err(|_| WatchError::Closed)
+    }
+
+    /// Waits until each of these types is complete: a server has answered its wildcard, and the answer has its verdict.
+    /// For a program that must not start with half a table. Watch, or subscribe to, the wildcard of each type first. A
+    /// [`Watch`] may not have returned all of it yet: its own sign is [`News::Synced`](xds_machine::watch::News::Synced).
+    ///
+    /// Cancel safety: dropping the future ends the wait and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// If the client is closed.
+    pub async fn synced(&self, types: impl IntoIterator<Item = impl Into<TypeUrl>>) -> Result<(), WatchError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Synced { types: types.into_iter().map(Into::into).collect(), reply });
+        answer.await.map_err(|_| WatchError::Closed)
     }
 
     /// Returns every resource of every server's client with its status, as for CSDS. Empty once the client is closed.

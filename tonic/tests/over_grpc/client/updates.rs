@@ -11,7 +11,7 @@ use super::plane::Plane;
 use super::{Cluster, Endpoints, client};
 
 /// Returns the next update; other reports are skipped.
-async fn update(updates: &mut Updates) -> Update {
+pub(super) async fn update(updates: &mut Updates) -> Update {
     loop {
         if let Report::Action(servers::Action::Client { action: Action::Apply(update), .. }) =
             updates.next().await.expect("a report")

@@ -23,6 +23,7 @@ where
         News::Changed(Err(status)) => format!("{name} is gone: {}", status.message),
         News::Ambient(Some(status)) => format!("{name} has an error: {}", status.message),
         News::Ambient(None) => format!("{name} is well again"),
+        News::Synced => "that is all".into(),
         other => format!("{name}: {other:?}"),
     }
 }
@@ -76,6 +77,7 @@ async fn wildcard_and_collection_watchers_receive_each_resource() {
     assert_eq!((second.type_url.as_str(), &second.subscribe[..]), (type_url::ENDPOINT, &[glob.into()][..]));
     peer.send(type_url::CLUSTER, "1", &[("a", "x"), ("b", "y")], &[]).await;
     assert_eq!((news(&mut all).await, news(&mut all).await), ("a: x".into(), "b: y".into()));
+    assert_eq!(news(&mut all).await, "that is all");
     peer.request().await;
     let one = glob.replace('*', "1");
     peer.send(type_url::ENDPOINT, "2", &[(&one, "z")], &[]).await;
@@ -83,6 +85,91 @@ async fn wildcard_and_collection_watchers_receive_each_resource() {
     peer.request().await;
     peer.send(type_url::CLUSTER, "3", &[], &["a"]).await;
     assert_eq!(news(&mut all).await, "a is gone: the server removed the resource");
+}
+
+/// USERS, V6: each watcher of the wildcard hears when it knows all, be it nothing; also one that comes later.
+#[tokio::test(start_paused = true)]
+async fn each_wildcard_watcher_hears_that_the_answer_is_complete() {
+    for count in [0, 1, 3] {
+        let mut plane = Plane::new();
+        let client = client(&[&plane]).start().expect("a client");
+        let mut first = client.watch::<Cluster>(WILDCARD).await.expect("a wildcard");
+        let (mut peer, _) = plane.accept().await;
+        let all = &[("a", "x"), ("b", "bad"), ("c", "z")][..count];
+        peer.send(type_url::CLUSTER, "1", all, &[]).await;
+        peer.request().await;
+        let told = ["a: x", "b is gone: this is bad", "c: z"];
+        for line in told[..count].iter().copied().chain(["that is all"]) {
+            assert_eq!(news(&mut first).await, line);
+        }
+        // What is rejected is not held, so that a later watcher is not told of it.
+        let mut second = client.watch::<Cluster>(WILDCARD).await.expect("a wildcard");
+        let held = told[..count].iter().copied().filter(|line| !line.contains("gone"));
+        for line in held.chain(["that is all"]) {
+            assert_eq!(news(&mut second).await, line);
+        }
+        peer.send(type_url::CLUSTER, "2", &[("late", "y")], &[]).await;
+        for watch in [&mut first, &mut second] {
+            assert_eq!(news(watch).await, "late: y");
+            is_silent(watch).await;
+        }
+        // The wildcard is subscribed to anew, and not answered yet.
+        drop((first, second));
+        let mut third = client.watch::<Cluster>(WILDCARD).await.expect("a wildcard");
+        is_silent(&mut third).await;
+    }
+}
+
+/// An empty answer to a name, which was asked for first, says nothing of the wildcard.
+#[tokio::test(start_paused = true)]
+async fn an_answer_to_a_name_does_not_complete_the_wildcard() {
+    let mut plane = Plane::new();
+    let client = client(&[&plane]).start().expect("a client");
+    let mut one = client.watch::<Cluster>("a").await.expect("a name");
+    let (mut peer, _) = plane.accept().await;
+    let mut all = client.watch::<Cluster>(WILDCARD).await.expect("a wildcard");
+    assert_eq!(peer.request().await.subscribe, ["*"]);
+    peer.send(type_url::CLUSTER, "1", &[], &["a"]).await;
+    for watch in [&mut one, &mut all] {
+        assert_eq!(news(watch).await, "a is gone: the resource does not exist");
+        is_silent(watch).await;
+    }
+    peer.send(type_url::CLUSTER, "2", &[("b", "y")], &[]).await;
+    assert_eq!((news(&mut all).await, news(&mut all).await), ("b: y".into(), "that is all".into()));
+}
+
+/// A program that must not serve half a table waits for all its types, watched or followed.
+#[tokio::test(start_paused = true)]
+async fn a_caller_can_wait_until_several_types_are_complete() {
+    let mut plane = Plane::new();
+    let client = client(&[&plane]).start().expect("a client");
+    let both = [type_url::CLUSTER, type_url::ENDPOINT];
+    let _watch = client.watch::<Cluster>(WILDCARD).await.expect("a wildcard");
+    let mut updates = client.updates().await.expect("a client");
+    updates.subscribe(type_url::ENDPOINT, [WILDCARD]).await.expect("a wildcard");
+    let (mut peer, _) = plane.accept().await;
+    peer.request().await;
+    let is_pending = async |types: &[&'static str]| {
+        let synced = client.synced(types.iter().copied());
+        timeout(Duration::from_secs(3600), synced).await.is_err()
+    };
+    assert!(is_pending(&both[..1]).await);
+    peer.send(type_url::CLUSTER, "1", &[], &[]).await;
+    assert_eq!(client.synced([type_url::CLUSTER]).await, Ok(()));
+    let waits = tokio::spawn({
+        let client = client.clone();
+        async move { client.synced(both).await }
+    });
+    peer.send(type_url::ENDPOINT, "2", &[("e", "x")], &[]).await;
+    let update = super::updates::update(&mut updates).await;
+    assert!(update.answers_wildcard());
+    assert!(is_pending(&both).await, "the update has no verdict");
+    updates.verdict(update.accept()).await.expect("it waits");
+    assert_eq!(waits.await.expect("no panic"), Ok(()));
+    drop(updates);
+    assert!(is_pending(&both).await, "the type is not watched any more");
+    client.close().await;
+    assert_eq!(client.synced([type_url::CLUSTER]).await, Err(WatchError::Closed));
 }
 
 /// The NACK names the rejected resource and the reason, the others are applied, and a watcher keeps its content.
