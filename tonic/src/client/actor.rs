@@ -21,7 +21,7 @@ use xds_machine_driver::Runtime as _;
 
 use super::engine::{Dials, Engine, type_of};
 use super::raw::Raw;
-use super::state::{Dumped, Report, ServerState};
+use super::state::{Dumped, Phase, Report, ServerState};
 use super::status_service::{EncodedStatus, StatusRequest};
 use super::synced::Synced;
 use super::types::{OfType, Wish};
@@ -431,9 +431,9 @@ impl<V: Variant + Wire> Actor<V> {
 }
 
 impl<V: Variant + Wire> Drop for Actor<V> {
-    /// Publishes that there are no servers any more.
+    /// Publishes that no server has a stream any more. The last errors stay.
     fn drop(&mut self) {
-        self.states.send_replace(Vec::new());
+        self.states.send_modify(|states| states.iter_mut().for_each(|state| state.phase = Phase::Unused));
     }
 }
 

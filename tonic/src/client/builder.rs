@@ -9,10 +9,10 @@ use xds_machine::proto::Wire;
 use xds_machine::servers::{self, ConfigError, Policy, ServerId};
 use xds_machine::{Delta, Sotw, service};
 
-use super::XdsClient;
 use super::actor::Actor;
 use super::connect::{Connect, Dial};
 use super::engine::Dials;
+use super::{States, XdsClient};
 
 /// The default of [`Builder::max_response_bytes`].
 const MAX_RESPONSE: usize = 256 << 20;
@@ -163,6 +163,6 @@ impl Builder {
         let (publish, states) = watch::channel(Vec::new());
         let actor = Actor::<V>::new(config, dials, self.aggregated, self.keeps_contents, publish, receiver)?;
         let task = Arc::new(tokio::sync::Mutex::new(Some(tokio::spawn(actor.run()))));
-        Ok(XdsClient { commands, states, task })
+        Ok(XdsClient { commands, states: States::new(states), task })
     }
 }

@@ -11,6 +11,7 @@ mod outbound;
 mod poll;
 mod raw;
 mod state;
+mod states;
 mod status_service;
 mod synced;
 mod types;
@@ -20,7 +21,7 @@ mod watch;
 use std::sync::Arc;
 
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::{Mutex, mpsc, oneshot, watch as tokio_watch};
+use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use xds_machine::csds::ClientConfig;
 use xds_machine::{ResourceName, TypeUrl};
@@ -32,6 +33,7 @@ pub use self::dial::{Dial, Impatient, dial};
 pub use self::load::{LoadBuilder, LoadEvent, LoadReporter};
 pub use self::poll::{Polled, Poller, Post};
 pub use self::state::{Dumped, Phase, Report, ServerState};
+pub use self::states::States;
 pub use self::status_service::{ClientStatusService, EncodedStatus, HasStatus, StatusRequest};
 use self::types::Wanted;
 pub use self::updates::Updates;
@@ -47,7 +49,7 @@ const REPORTS: usize = 64;
 #[derive(Clone, Debug)]
 pub struct XdsClient {
     commands: UnboundedSender<Command>,
-    states: tokio_watch::Receiver<Vec<ServerState>>,
+    states: States,
     /// The task, until one of the handles has joined it.
     task: Arc<Mutex<Option<JoinHandle<()>>>>,
 }
@@ -94,25 +96,28 @@ impl XdsClient {
         Ok(Updates::new(reports, owner, self.commands.clone()))
     }
 
-    /// Returns a receiver of the states of all servers, which also notifies of changes. The list is empty once the client
-    /// is closed.
-    ///
-    /// Clone what you look at (`client.states().borrow().clone()`): the client's task can't publish a state while a
-    /// borrow is held, so that a borrow across an `.await`, even in the same statement, can stop the client for ever.
-    pub fn states(&self) -> tokio_watch::Receiver<Vec<ServerState>> {
+    /// Returns the states of all servers, in their order. Once the client has ended, these are the last ones, without
+    /// streams.
+    pub fn server_states(&self) -> Vec<ServerState> {
+        self.states.get()
+    }
+
+    /// Returns the states of all servers as they change, to wait for one of them.
+    pub fn states(&self) -> States {
         self.states.clone()
     }
 
     /// Waits until a server answers. Only a response proves that a server works, and the client sends requests only for
     /// watched resources: watch something first.
     ///
+    /// Cancel safety: dropping the future ends the wait and nothing else.
+    ///
     /// # Errors
     ///
     /// If the client is closed.
     pub async fn ready(&self) -> Result<(), WatchError> {
-        let answers = |states: &Vec<ServerState>| states.iter().any(|state| state.phase == Phase::Answering);
-        let ready = self.states().wait_for(answers).await.map(drop);
-        ready.map_err(|_| WatchError::Closed)
+        let answers = |states: &[ServerState]| states.iter().any(|state| state.phase == Phase::Answering);
+        self.states().until(answers).await.map(drop).ok_or(WatchError::Closed)
     }
 
     /// Waits until each of these types is complete: a server has answered its wildcard, and the answer has its verdict.

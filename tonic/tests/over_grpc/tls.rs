@@ -72,8 +72,7 @@ fn client(url: &str, trusted: &Authority, identity: Option<Identity>) -> XdsClie
 /// Returns why the first attempt failed.
 async fn reason(client: &XdsClient) -> String {
     let _watch = client.watch::<Cluster>("c").await.expect("a name");
-    let mut states = client.states();
-    let failed = states.wait_for(|states| states[0].last_error.is_some()).await.expect("a client");
+    let failed = client.states().until(|states| states[0].last_error.is_some()).await.expect("a client");
     failed[0].last_error.clone().expect("a reason")
 }
 
@@ -85,7 +84,7 @@ async fn a_client_with_a_certificate_of_the_authority_is_served() {
     let mut watch = client.watch::<Cluster>("c").await.expect("a name");
     let event = watch.next().await.expect("news");
     assert!(matches!(&event.news, News::Changed(Ok(cluster)) if cluster.0 == "content"), "{event:?}");
-    assert_eq!(client.states().borrow()[0].last_error, None);
+    assert_eq!(client.server_states()[0].last_error, None);
     client.close().await;
 }
 

@@ -16,8 +16,8 @@ use super::{Cluster, client};
 /// Waits until the state of a server is as expected.
 async fn state(client: &XdsClient, server: usize, is: impl Fn(&ServerState) -> bool) -> ServerState {
     let mut states = client.states();
-    let found = states.wait_for(|states| is(&states[server]));
-    timeout(Duration::from_secs(3600), found).await.expect("the state").expect("a client")[server].clone()
+    let found = states.until(|states| is(&states[server]));
+    timeout(Duration::from_secs(3600), found).await.expect("the state").expect("a client").remove(server)
 }
 
 #[tokio::test(start_paused = true)]
@@ -156,6 +156,30 @@ async fn close_ends_streams_and_watches() {
     assert_eq!(client.ready().await, Err(WatchError::Closed));
     assert_eq!(client.dump().await, []);
     client.close().await;
+}
+
+/// USERS, V9: what a caller looks at is a copy, which may live across other calls; the last states outlive the client.
+#[tokio::test(start_paused = true)]
+async fn states_are_copies_and_outlive_the_client() {
+    let mut plane = Plane::new();
+    let client = client(&[&plane]).start().expect("a client");
+    let mut states = client.states();
+    assert_eq!(states.get(), client.server_states());
+    let _watch = client.watch::<Cluster>("a").await.expect("a name");
+    let (peer, _) = plane.accept().await;
+    // One statement: the copy lives while the client's task answers.
+    let (seen, rows) = (client.server_states(), client.dump().await.len());
+    assert_eq!((seen[0].phase, rows), (Phase::Connected, 1));
+    peer.send(type_url::CLUSTER, "1", &[("a", "x")], &[]).await;
+    while states.next().await.expect("a change")[0].phase != Phase::Answering {}
+    peer.end(Code::Unavailable, "enough").await;
+    state(&client, 0, |state| state.last_error.is_some()).await;
+    let waits = tokio::spawn(async move { states.until(|states| states.len() > 1).await });
+    client.close().await;
+    assert_eq!(waits.await.expect("no panic"), None);
+    let last = client.server_states().remove(0);
+    assert_eq!((last.phase, last.last_error.as_deref()), (Phase::Unused, Some("Unavailable: enough")));
+    assert_eq!(client.ready().await, Err(WatchError::Closed));
 }
 
 #[tokio::test(start_paused = true)]

@@ -268,6 +268,6 @@ async fn each_type_may_have_a_stream_of_its_own() {
     eds.end(tonic::Code::Unavailable, "away").await;
     let (_, again) = plane.accept().await;
     assert_eq!(again.type_url, type_url::ENDPOINT);
-    let types: Vec<_> = client.states().borrow().iter().map(|state| state.type_url).collect();
+    let types: Vec<_> = client.server_states().iter().map(|state| state.type_url).collect();
     assert_eq!(types, [Some(type_url::CLUSTER), Some(type_url::ENDPOINT)]);
 }
