@@ -14,6 +14,7 @@ use super::action::{Action, Effect, Failed};
 use super::classify::Classified;
 use super::config::{DataErrors, Limits, Settings};
 use super::failure::{Cause, Effects, Failure};
+use super::guard::Guard;
 use super::holdings::{Absence, Held, Taken};
 use super::in_flight::{Out, PendingAck, Seen};
 use super::incoming::{Heartbeat, Incoming, Merged};
@@ -230,7 +231,8 @@ impl<T: Clone> Subscription<T> {
             plain: incoming.resources.is_plain(),
         });
         let (client, type_url) = (settings.id, self.type_url().clone());
-        let token = Token { client, type_url, epoch, serial: incoming.serial, nonce: incoming.nonce };
+        let (serial, nonce, guard) = (incoming.serial, incoming.nonce, Guard::default());
+        let token = Token { client, type_url, epoch, serial, nonce, guard };
         let drops_rejected = settings.data_errors == DataErrors::Drop;
         let all_fails = self.failures.contains_key(WILDCARD);
         let all_answered = self.all_answered();

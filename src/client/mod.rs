@@ -48,6 +48,7 @@ mod deadlines;
 mod delta;
 mod failure;
 mod failures;
+mod guard;
 mod handle;
 mod holdings;
 mod in_flight;

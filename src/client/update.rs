@@ -3,10 +3,12 @@
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::any::Any;
 use core::fmt::Display;
 
 use twox_hash::XxHash3_128;
 
+use super::guard::Guard;
 use super::resources::{Resource, Resources};
 use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
@@ -38,6 +40,7 @@ pub(super) struct Token {
     /// The number of the response, which keeps updates apart if a server repeats a nonce.
     pub(super) serial: u64,
     pub(super) nonce: Nonce,
+    pub(super) guard: Guard,
 }
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -116,6 +119,14 @@ impl Update {
             hash = XxHash3_128::oneshot(both.as_flattened()).wrapping_add(hash);
         }
         hash
+    }
+
+    /// Keeps a value of the driver alive as long as this update, its clones and their verdicts are: a driver whose value
+    /// is dropped learns that no verdict will come. The value is no part of the update: updates with different values
+    /// are equal.
+    pub fn guarded_by(mut self, value: Arc<dyn Any + Send + Sync>) -> Self {
+        self.token.guard = Guard::new(value);
+        self
     }
 
     /// Accepts the complete update; the response is answered with an ACK.

@@ -56,6 +56,7 @@ pub enum News<T> {
     Ambient(Option<Status>),
     /// Only for the wildcard, after all other events: the server has answered it, so that the watcher has been told
     /// everything that there is. Each watcher is told once, also a later one, after what is known already; and again
-    /// whenever the server responds without a change.
+    /// whenever the server responds without a change. A first answer that has only names which are watched besides the
+    /// wildcard may be the answer to those, and does not count.
     Synced,
 }

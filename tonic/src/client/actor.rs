@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use http::uri::PathAndQuery;
-use tokio::sync::mpsc::{Sender, UnboundedReceiver};
+use tokio::sync::mpsc::{Sender, UnboundedReceiver, WeakUnboundedSender};
 use tokio::sync::{oneshot, watch};
 use xds_machine::client::{self, Variant, Verdict};
 use xds_machine::csds::{ClientConfig, Clock, Contents, ItemRef, dump_servers, merge};
@@ -31,6 +31,9 @@ use crate::TokioRuntime;
 /// How long a client that is closed waits for its servers to end their streams.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
+/// Why an update is rejected that the program has dropped.
+const NO_VERDICT: &str = "the application gave no verdict";
+
 /// The number of one [`Updates`](super::Updates).
 pub(super) type Owner = u64;
 
@@ -43,6 +46,7 @@ pub(super) enum Command {
     },
     Updates {
         reports: Sender<Report>,
+        commands: WeakUnboundedSender<Command>,
         reply: oneshot::Sender<Owner>,
     },
     Subscribe {
@@ -60,6 +64,11 @@ pub(super) enum Command {
         owner: Owner,
         verdict: Verdict,
         reply: oneshot::Sender<Result<(), Misuse>>,
+    },
+    /// The program has neither the update nor a verdict on it any more.
+    Dropped {
+        owner: Owner,
+        update: client::Update,
     },
     Leave {
         owner: Owner,
@@ -243,9 +252,9 @@ impl<V: Variant + Wire> Actor<V> {
         match command {
             Command::Watch(wish) => self.watch(wish),
             Command::Unwatch { type_url, watch } => self.unwatch(&type_url, watch),
-            Command::Updates { reports, reply } => {
+            Command::Updates { reports, commands, reply } => {
                 self.owners += 1;
-                self.raws.insert(self.owners, Raw::new(reports));
+                self.raws.insert(self.owners, Raw::new(self.owners, reports, commands));
                 if reply.send(self.owners).is_err() {
                     self.raws.remove(&self.owners);
                 }
@@ -255,6 +264,7 @@ impl<V: Variant + Wire> Actor<V> {
             }
             Command::Unsubscribe { owner, type_url, names } => self.unsubscribe(owner, &type_url, &names),
             Command::Verdict { owner, verdict, reply } => _ = reply.send(self.judge(owner, verdict)),
+            Command::Dropped { owner, update } => self.reject_dropped(owner, update),
             Command::Leave { owner } => self.leave(owner),
             Command::Synced { types, reply } => self.synced.wait(types, reply),
             Command::Dump(reply) => _ = reply.send(self.dump()),
@@ -343,6 +353,13 @@ impl<V: Variant + Wire> Actor<V> {
         self.synced.note_verdict(&type_url);
         self.release(owner, &type_url);
         Ok(())
+    }
+
+    /// Rejects an update that the program has dropped, unless it was judged before.
+    fn reject_dropped(&mut self, owner: Owner, update: client::Update) {
+        if self.raws.get(&owner).is_some_and(|raw| raw.awaits_verdict_on(&update)) {
+            _ = self.judge(owner, update.reject_all(NO_VERDICT));
+        }
     }
 
     /// Frees a type for other owners once its owner is done with it.

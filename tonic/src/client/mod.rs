@@ -91,7 +91,7 @@ impl XdsClient {
     pub async fn updates(&self) -> Result<Updates, WatchError> {
         let (sender, reports) = mpsc::channel(REPORTS);
         let (reply, answer) = oneshot::channel();
-        self.send(Command::Updates { reports: sender, reply });
+        self.send(Command::Updates { reports: sender, commands: self.commands.downgrade(), reply });
         let owner = answer.await.map_err(|_| WatchError::Closed)?;
         Ok(Updates::new(reports, owner, self.commands.clone()))
     }

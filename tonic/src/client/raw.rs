@@ -3,20 +3,39 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use tokio::sync::mpsc::error::SendError;
-use tokio::sync::mpsc::{OwnedPermit, Sender};
+use tokio::sync::mpsc::{OwnedPermit, Sender, WeakUnboundedSender};
 use xds_machine::client::{self, Update};
 use xds_machine::servers::Action;
 use xds_machine::{ResourceName, TypeUrl};
 
+use super::actor::{Command, Owner};
 use super::state::Report;
 
 type Reserving = Pin<Box<dyn Future<Output = Result<OwnedPermit<Report>, SendError<()>>> + Send>>;
 
+/// Lives as long as an update that the program was given: the task learns that no verdict will come.
+struct Offered {
+    owner: Owner,
+    update: Option<Update>,
+    commands: WeakUnboundedSender<Command>,
+}
+
+impl Drop for Offered {
+    fn drop(&mut self) {
+        if let (Some(update), Some(commands)) = (self.update.take(), self.commands.upgrade()) {
+            _ = commands.send(Command::Dropped { owner: self.owner, update });
+        }
+    }
+}
+
 /// The subscriptions of one owner, and the reports for it.
 pub(super) struct Raw {
+    owner: Owner,
+    commands: WeakUnboundedSender<Command>,
     reports: Sender<Report>,
     /// The reports that do not fit into the channel. No response is read while there are any, so the queue is short.
     waiting: VecDeque<Report>,
@@ -27,15 +46,21 @@ pub(super) struct Raw {
 }
 
 impl Raw {
-    pub(super) fn new(reports: Sender<Report>) -> Self {
+    pub(super) fn new(owner: Owner, reports: Sender<Report>, commands: WeakUnboundedSender<Command>) -> Self {
         let (names, updates) = (BTreeMap::new(), Vec::new());
-        Self { reports, waiting: VecDeque::new(), room: None, names, updates }
+        Self { owner, commands, reports, waiting: VecDeque::new(), room: None, names, updates }
     }
 
     pub(super) fn act(&mut self, action: Action) {
-        if let Action::Client { action: client::Action::Apply(update), .. } = &action {
-            self.updates.push(update.clone());
-        }
+        let action = match action {
+            Action::Client { server, action: client::Action::Apply(update) } => {
+                self.updates.push(update.clone());
+                let (owner, commands) = (self.owner, self.commands.clone());
+                let offered = Offered { owner, update: Some(update.clone()), commands };
+                Action::Client { server, action: client::Action::Apply(update.guarded_by(Arc::new(offered))) }
+            }
+            other => other,
+        };
         self.report(Report::Action(action));
     }
 
@@ -98,6 +123,11 @@ impl Raw {
     /// Returns whether an update of a type waits for the verdict of this owner.
     pub(super) fn awaits_verdict(&self, type_url: &TypeUrl) -> bool {
         self.updates.iter().any(|update| update.type_url() == type_url)
+    }
+
+    /// Returns whether this update waits for the verdict of this owner.
+    pub(super) fn awaits_verdict_on(&self, update: &Update) -> bool {
+        self.updates.contains(update)
     }
 
     pub(super) fn judged(&mut self, type_url: &TypeUrl) {

@@ -18,8 +18,10 @@ use super::watch::WatchError;
 /// [watch](super::XdsClient::watch) them.
 ///
 /// A stream of [`Report`]s: those of the types that are subscribed to here, and those about servers and about types
-/// without a recipient. Every update needs a [`verdict`](Self::verdict); the next update of its type waits for that verdict. A program that does not read holds
-/// back all servers, by flow control. Dropping this unsubscribes from everything.
+/// without a recipient. Every update needs a [`verdict`](Self::verdict); the next update of its
+/// type waits for that verdict. An update that is dropped without one, as by a match arm that ignores it, is rejected: the
+/// server receives a NACK that says so. A program that does not read holds back all servers, by flow control. Dropping
+/// this unsubscribes from everything.
 #[must_use = "dropped updates are unsubscribed from"]
 #[derive(Debug)]
 pub struct Updates {
@@ -58,9 +60,7 @@ impl Updates {
         self.send(Command::Unsubscribe { owner: self.owner, type_url: type_url.into(), names });
     }
 
-    /// Answers an update. The response is acknowledged, or rejected if the verdict has rejections. An update that is
-    /// dropped without a verdict stalls its type: nothing more of the type arrives, and the server says that the client
-    /// is behind.
+    /// Answers an update. The response is acknowledged, or rejected if the verdict has rejections.
     ///
     /// Cancel safety: a call that was polled and then dropped takes effect; only its result is lost.
     ///

@@ -51,6 +51,37 @@ async fn updates_wait_for_their_verdict() {
     assert_eq!(reason, "Aborted: enough");
 }
 
+/// USERS, V10: an update that the program drops is rejected, which the server is told, and the type goes on. An update
+/// that is still somewhere, or has its verdict, is not.
+#[tokio::test(start_paused = true)]
+async fn an_update_dropped_without_a_verdict_is_rejected() {
+    let mut plane = Plane::new();
+    let client = client(&[&plane]).start().expect("a client");
+    let mut updates = client.updates().await.expect("a client");
+    updates.subscribe(type_url::CLUSTER, ["a"]).await.expect("a name");
+    let (mut peer, _) = plane.accept().await;
+    let drops: [fn(Update); 3] = [drop, |update| drop(update.accept()), |update| drop(update.reject_all("not sent"))];
+    for (nonce, give_up) in ["1", "2", "3"].into_iter().zip(drops) {
+        peer.send(type_url::CLUSTER, nonce, &[("a", nonce)], &[]).await;
+        let update = update(&mut updates).await;
+        let other = update.clone();
+        give_up(update);
+        peer.hears_nothing().await;
+        give_up(other);
+        let nack = peer.request().await;
+        let message = nack.error.expect("a NACK").message;
+        assert_eq!((nack.nonce.as_str(), message.as_str()), (nonce, "a: the application gave no verdict"));
+    }
+    let row = client.dump().await.remove(0);
+    assert_eq!(row.error.map(|error| error.status.message), Some("the application gave no verdict".into()));
+    peer.send(type_url::CLUSTER, "4", &[("a", "x")], &[]).await;
+    let good = update(&mut updates).await;
+    updates.verdict(good.accept()).await.expect("it waits");
+    let ack = peer.request().await;
+    assert_eq!((ack.nonce.as_str(), ack.error), ("4", None));
+    peer.hears_nothing().await;
+}
+
 /// The update of an owner that leaves without a verdict does not block its type, which is free for other owners.
 #[tokio::test(start_paused = true)]
 async fn a_dropped_owner_acks_its_update_and_frees_its_type() {
