@@ -23,8 +23,6 @@ pub(super) struct Watcher {
     /// A resource was already held when the watcher was added.
     late: bool,
     synced: bool,
-    /// The watcher was told that the answer to the wildcard is complete.
-    pub heard_all: bool,
     /// The number of events that the watcher has received and not finished.
     pub unfinished: usize,
 }
@@ -78,9 +76,8 @@ impl Ghost {
     pub(super) fn watch(&mut self, watch: WatchId, name: &ResourceName) {
         let held = self.truth.iter().any(|(of, truth)| truth.content.is_some() && (of == name || is_part(of, name)));
         let told = BTreeMap::from([(name.clone(), Known::default())]);
-        let watcher = Watcher { name: name.clone(), told, late: held, synced: false, heard_all: false, unfinished: 0 };
         let synced = self.answered && name.is_wildcard();
-        let watcher = Watcher { synced, ..watcher };
+        let watcher = Watcher { name: name.clone(), told, late: held, synced, unfinished: 0 };
         assert!(self.watchers.insert(watch, watcher).is_none(), "a watcher has an id of its own");
         // The state known by an alias is the state of its target.
         let stands = |(_, of): &(&ResourceName, &(ResourceName, bool))| of.1 && of.0 == *name;
@@ -308,8 +305,7 @@ impl Ghost {
         if news == News::Synced {
             assert!(watcher.synced, "{watch:?} is told of an answer that did not come");
             assert_eq!(self.owed(watch), NOTHING, "an answer has nothing new after that");
-            let watcher = self.watchers.get_mut(&watch).expect("it is there");
-            (watcher.synced, watcher.heard_all) = (false, true);
+            self.watchers.get_mut(&watch).expect("it is there").synced = false;
             goals |= Goal::Synced.bit();
         } else {
             let heard_of =

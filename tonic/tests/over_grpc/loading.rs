@@ -124,8 +124,8 @@ fn only_a_replacement_or_a_statement_makes_a_type_known() {
             cache.remove(&clusters(), "a");
         },
     ];
-    let (known, replaced): (fn(&mut Cache), fn(&mut Cache)) =
-        (|cache| cache.set_known(&clusters()), |cache| cache.replace(&clusters(), []));
+    let known: fn(&mut Cache) = |cache| cache.set_known(&clusters());
+    let replaced: fn(&mut Cache) = |cache| cache.replace(&clusters(), []);
     for change in changes {
         for make in [known, replaced] {
             let mut cache = Cache::loading(1).with_seed(7).with_page(1);
