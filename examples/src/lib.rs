@@ -9,6 +9,7 @@ pub mod element;
 pub mod grpc;
 pub mod json;
 pub mod line;
+pub mod printable;
 pub mod raw;
 pub mod reader;
 pub mod references;

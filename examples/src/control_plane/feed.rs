@@ -52,7 +52,7 @@ impl Feed {
         let source = file.source.to_string_lossy();
         let event = Event {
             source: Some(&source),
-            type_url: Some(file.type_url.as_str()),
+            type_url: Some(file.type_url.as_str().into()),
             names: Some(list(&file.names)),
             removed: Some(list(&file.removed)),
             ..Event::new(event)

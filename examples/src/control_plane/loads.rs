@@ -37,7 +37,7 @@ impl LoadReports for Loads {
     fn reported(&self, stream: &LoadStream, report: &[ClusterStats]) {
         let merged = merge(report);
         let clusters = Some(merged.iter().map(of_cluster).collect());
-        let (id, node) = (Some(stream.id().0), Some(stream.node().id.as_str()));
+        let (id, node) = (Some(stream.id().0), Some((&stream.node().id).into()));
         self.log.event(Event { stream: id, peer: stream.peer(), node, clusters, ..Event::new("load") });
     }
 }
@@ -45,8 +45,8 @@ impl LoadReports for Loads {
 fn of_cluster(stats: &ClusterStats) -> ClusterLoad<'_> {
     let sum = stats.sum();
     ClusterLoad {
-        cluster: stats.cluster.as_str(),
-        service: stats.service.as_str(),
+        cluster: stats.cluster.as_str().into(),
+        service: stats.service.as_str().into(),
         issued: sum.issued,
         ok: sum.ok,
         error: sum.error,
@@ -57,9 +57,9 @@ fn of_cluster(stats: &ClusterStats) -> ClusterLoad<'_> {
             .localities
             .iter()
             .map(|at| LocalityLoad {
-                region: &at.locality.region,
-                zone: &at.locality.zone,
-                sub_zone: &at.locality.sub_zone,
+                region: (&at.locality.region).into(),
+                zone: (&at.locality.zone).into(),
+                sub_zone: (&at.locality.sub_zone).into(),
                 priority: at.priority,
                 issued: at.load.issued,
                 ok: at.load.ok,

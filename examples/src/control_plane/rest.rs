@@ -184,9 +184,9 @@ impl<S: Store> Rest<S> {
     fn log(&self, peer: Option<SocketAddr>, type_url: &str, asked: &Asked, status: StatusCode) {
         self.log.event(Event {
             peer,
-            node: Some(&asked.node),
-            type_url: Some(type_url),
-            version: Some(&asked.version),
+            node: Some((&asked.node).into()),
+            type_url: Some(type_url.into()),
+            version: Some((&asked.version).into()),
             names: Some(List::of(asked.names.len(), asked.names.iter().map(ResourceName::as_str))),
             status: Some(status.as_u16()),
             ..Event::new("poll")

@@ -127,11 +127,11 @@ async fn reread(mut hangups: Signal, anew: Option<Anew>) {
 
 /// Reports lines of the log that were dropped because no program read them.
 async fn report_lost(log: Log) {
-    let (lost, mut said) = (log.lost(), 0);
+    let mut said = 0;
     let mut times = tokio::time::interval(REPORT);
     loop {
         times.tick().await;
-        let now = lost.dropped_lines();
+        let now = log.lost();
         if now > said {
             tracing::warn!("{} lines of the log are lost: nobody read them", now - said);
             said = now;

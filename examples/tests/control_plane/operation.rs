@@ -339,3 +339,52 @@ fn the_default_log_is_text() {
     child.kill().expect("it runs");
     child.wait().expect("ended");
 }
+
+/// An id that forges a line and clears a terminal, and is longer than any that is logged.
+const RUDE: &str = "n\n00:00:00.000 #7 ack\r\u{1b}[2J\u{9b}2J\u{85}\u{202e}";
+
+/// Opens a stream with rude names, which ends when it is dropped.
+async fn say_rude(control_plane: &ControlPlane) -> Peer<Delta> {
+    let (node, name) = (RUDE.to_owned() + &"i".repeat(1000), RUDE.to_owned() + &"c".repeat(1000));
+    let mut peer = Peer::<Delta>::open(control_plane.channel(), ADS_DELTA).await;
+    let mut request = delta_request(type_url::CLUSTER, &[&name]);
+    request.node = Some(std::sync::Arc::new(xds_machine::message::Node::new(node)));
+    peer.send(request).await;
+    let first = peer.next().await;
+    peer.send(delta_answer(type_url::CLUSTER, &first.nonce, Some(RUDE))).await;
+    peer
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_peer_says_forges_no_line_of_the_log() {
+    let dir = Dir::new("cp-forged");
+    dir.put("clusters.json", clusters(&[("c1", 1)]));
+    let control_plane = ControlPlane::start(&dir);
+    let _peer = say_rude(&control_plane).await;
+    let events = control_plane.events(4);
+    let shown = |of: &str| format!("{RUDE}{}", of.repeat(256 - RUDE.len()));
+    assert_eq!(events[1]["node"], shown("i"));
+    assert_eq!(events[1]["names"], json!([shown("c")]));
+    assert_eq!((&events[3]["event"], &events[3]["message"]), (&json!("nack"), &json!(RUDE)));
+    let is_rude = |line: &String| line.contains(|char: char| char.is_control() || char == '\u{202e}');
+    assert_eq!(control_plane.lines().into_iter().find(is_rude), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_peer_says_forges_no_line_of_the_text_log() {
+    let dir = Dir::new("cp-forged-text");
+    dir.put("clusters.json", clusters(&[("c1", 1)]));
+    let mut text = command();
+    text.args(["--listen", "127.0.0.1:0", "--resources"]).arg(&dir.0);
+    let control_plane = ControlPlane::run(text);
+    let _peer = say_rude(&control_plane).await;
+    let nack = control_plane.printed(|line| line.contains(" nack "));
+    let said = r"n\n00:00:00.000 #7 ack\r\u{1b}[2J\u{9b}2J\u{85}\u{202e}";
+    assert!(nack.contains(&format!(" node {said}{}", "i".repeat(256 - RUDE.len()))), "{nack}");
+    assert!(nack.ends_with(&format!(" \"{said}\"")), "{nack}");
+    let lines = control_plane.lines();
+    assert!(
+        lines.iter().all(|line| !line.contains(char::is_control) && !line.starts_with("00:00:00.000")),
+        "{lines:?}"
+    );
+}

@@ -70,14 +70,16 @@ impl ControlPlane {
         Self::run(command)
     }
 
-    /// Runs a command that has at least `--listen` and `--log json`.
+    /// Runs a command that has at least `--listen`; most helpers need `--log json` too.
     pub fn run(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
         let log = Arc::<(Mutex<Log>, Condvar)>::default();
         read(child.stdout.take().expect("piped"), &log, |log| &mut log.out);
         read(child.stderr.take().expect("piped"), &log, |log| &mut log.err);
         let mut control_plane = Self { child, address: String::new(), log };
-        control_plane.address = control_plane.said("listening on ");
+        control_plane.address = control_plane.wait("its address", |log| {
+            log.err.iter().chain(&log.out).find_map(|line| line.strip_prefix("listening on ")).map(str::to_owned)
+        });
         control_plane
     }
 
@@ -148,6 +150,16 @@ impl ControlPlane {
     /// Waits for a line on standard error that begins with `start`, and returns the rest.
     pub fn said(&self, start: &str) -> String {
         self.wait(start, |log| log.err.iter().find_map(|line| line.strip_prefix(start)).map(str::to_owned))
+    }
+
+    /// Waits for a line on standard output.
+    pub fn printed(&self, is_it: impl Fn(&str) -> bool) -> String {
+        self.wait("a line", |log| log.out.iter().find(|line| is_it(line)).cloned())
+    }
+
+    /// Returns the lines on standard output so far.
+    pub fn lines(&self) -> Vec<String> {
+        self.log.0.lock().expect("no panic").out.clone()
     }
 
     /// Returns the lines on standard error so far.

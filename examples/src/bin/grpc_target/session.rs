@@ -16,6 +16,7 @@ use crate::show::{config, print, rejected};
 use examples::grpc::dns::Dns;
 use examples::grpc::resource::{Resource, decode};
 use examples::grpc::wishes::Wishes;
+use examples::printable;
 
 pub(crate) struct Session {
     bootstrap: Bootstrap,
@@ -44,7 +45,7 @@ impl Session {
                     Report::Action(action) => self.act(action),
                     Report::Closed { reason, server, .. } => {
                         let uri = self.bootstrap.servers().get(server.0).map_or("", |server| &server.uri);
-                        eprintln!("grpc_target: {uri}: {reason}");
+                        eprintln!("grpc_target: {uri}: {}", printable::text(&reason.to_string()));
                     }
                     _ => {}
                 },

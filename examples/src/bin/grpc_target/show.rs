@@ -11,10 +11,11 @@ use xds_machine_grpc::chain::{Children, Config, Entry};
 use xds_machine_grpc::endpoints::{Assignment, Endpoint, Health, Locality};
 
 use examples::grpc::resource::Resource;
+use examples::printable;
 
 pub(crate) fn print(line: &Value) {
     let mut out = stdout().lock();
-    if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
+    if writeln!(out, "{}", printable::json(&line.to_string())).and_then(|()| out.flush()).is_err() {
         exit(1); // standard output is closed
     }
 }

@@ -9,8 +9,8 @@ use std::task::Poll;
 use std::time::SystemTime;
 
 use examples::element::names;
-use examples::json;
 use examples::references::{Follower, Target};
+use examples::{json, printable};
 use notify::event::{EventKind, ModifyKind, RenameMode};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use serde_json::json;
@@ -292,7 +292,7 @@ impl OfType {
 
     fn say(&mut self, what: String) {
         if self.said.as_ref() != Some(&what) {
-            eprintln!("xds_client: {what}");
+            eprintln!("xds_client: {}", printable::text(&what));
             self.said = Some(what);
         }
     }

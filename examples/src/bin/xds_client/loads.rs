@@ -5,6 +5,7 @@ use std::future::pending;
 use std::io::{BufRead, stdin};
 use std::thread;
 
+use examples::printable;
 use tokio::signal::unix::{SignalKind, signal};
 use xds_machine::client::Backoff;
 use xds_machine::load::{Call, Counts, Entry, Outcome, Place};
@@ -29,7 +30,11 @@ impl Loads {
             .backoff(Backoff::grpc().with_max(LONGEST_WAIT))
             .observe(|event| {
                 if let LoadEvent::Closed { reason: Some(reason), again_in: Some(again_in) } = event {
-                    eprintln!("xds_client: load reports: {reason}; again in {} ms", again_in.as_millis());
+                    eprintln!(
+                        "xds_client: load reports: {}; again in {} ms",
+                        printable::text(&reason.to_string()),
+                        again_in.as_millis()
+                    );
                 }
             })
             .start(server);

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use arguments::{Arguments, Variant};
 use examples::element::names;
+use examples::printable;
 use examples::references::{Follower, Target};
 use judge::{Judged, judge};
 use loads::Loads;
@@ -214,7 +215,7 @@ fn print_rejected(type_url: &TypeUrl, rejections: &[Rejection]) {
 
 fn print(line: Value) {
     let mut out = stdout().lock();
-    if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
+    if writeln!(out, "{}", printable::json(&line.to_string())).and_then(|()| out.flush()).is_err() {
         exit(1); // standard output is closed
     }
 }

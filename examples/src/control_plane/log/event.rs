@@ -6,6 +6,8 @@ use std::net::SocketAddr;
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
+use super::name::Name;
+
 /// One event. Fields that are `None` are left out.
 #[derive(Debug, Default, Serialize)]
 pub struct Event<'a> {
@@ -17,15 +19,15 @@ pub struct Event<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peer: Option<SocketAddr>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub node: Option<&'a str>,
+    pub node: Option<Name<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub type_url: Option<&'a str>,
+    pub type_url: Option<Name<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub version: Option<&'a str>,
+    pub version: Option<Name<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub nonce: Option<&'a str>,
+    pub nonce: Option<Name<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub names: Option<List<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,8 +51,8 @@ pub struct Event<'a> {
 /// The loads of a cluster in one report. All fields are always there.
 #[derive(Debug, Serialize)]
 pub struct ClusterLoad<'a> {
-    pub cluster: &'a str,
-    pub service: &'a str,
+    pub cluster: Name<'a>,
+    pub service: Name<'a>,
     pub issued: u64,
     pub ok: u64,
     pub error: u64,
@@ -63,9 +65,9 @@ pub struct ClusterLoad<'a> {
 /// The loads of a locality in one report.
 #[derive(Debug, Serialize)]
 pub struct LocalityLoad<'a> {
-    pub region: &'a str,
-    pub zone: &'a str,
-    pub sub_zone: &'a str,
+    pub region: Name<'a>,
+    pub zone: Name<'a>,
+    pub sub_zone: Name<'a>,
     pub priority: u32,
     pub issued: u64,
     pub ok: u64,
@@ -76,7 +78,7 @@ pub struct LocalityLoad<'a> {
 impl ClusterLoad<'_> {
     fn text(&self) -> String {
         let Self { cluster, service, issued, ok, error, in_progress, dropped, .. } = self;
-        let name = if service.is_empty() { (*cluster).to_string() } else { format!("{cluster}/{service}") };
+        let name = if service.as_str().is_empty() { cluster.to_string() } else { format!("{cluster}/{service}") };
         let mut text = format!(" {name}: {issued} issued, {ok} ok, {error} failed, {in_progress} in progress");
         if *dropped > 0 {
             let _ = write!(text, ", {dropped} dropped");
@@ -89,7 +91,7 @@ impl ClusterLoad<'_> {
 #[derive(Debug, Default, Serialize)]
 #[serde(transparent)]
 pub struct List<'a> {
-    shown: Vec<&'a str>,
+    shown: Vec<Name<'a>>,
     #[serde(skip)]
     len: usize,
 }
@@ -102,19 +104,19 @@ const SHOWN_TO_PEOPLE: usize = 10;
 
 impl<'a> List<'a> {
     pub fn new(names: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut names = names.into_iter();
-        let shown: Vec<&str> = names.by_ref().take(SHOWN).collect();
+        let mut names = names.into_iter().map(Name::from);
+        let shown: Vec<Name> = names.by_ref().take(SHOWN).collect();
         let len = shown.len() + names.count();
         Self { shown, len }
     }
 
     /// Makes a list of a number of names, of which only the first are looked at.
     pub fn of(len: usize, names: impl Iterator<Item = &'a str>) -> Self {
-        Self { shown: names.take(SHOWN).collect(), len }
+        Self { shown: names.take(SHOWN).map(Name::from).collect(), len }
     }
 
     fn text(&self) -> String {
-        let shown = &self.shown[..self.shown.len().min(SHOWN_TO_PEOPLE)];
+        let shown: Vec<&str> = self.shown.iter().take(SHOWN_TO_PEOPLE).map(|name| name.as_str()).collect();
         match self.len - shown.len() {
             0 => format!("[{}]", shown.join(", ")),
             more => format!("[{} and {} more]", shown.join(", "), grouped(more)),
@@ -138,16 +140,15 @@ impl<'a> Event<'a> {
 
     pub(super) fn text(&self) -> String {
         if let (Some(source), Some(type_url)) = (self.source, self.type_url) {
-            return self.text_of_file(source, short(type_url));
+            return self.text_of_file(source, short(type_url.as_str()));
         }
         let mut text = format!("{} ", self.time());
         if let Some(stream) = self.stream {
             let _ = write!(text, "#{stream} ");
         }
         let _ = write!(text, "{:10}", self.event);
-        let words =
-            [("", self.type_url.map(short)), ("version ", self.version), ("nonce ", self.nonce), ("node ", self.node)];
-        for (label, word) in words {
+        let kind = self.type_url.map(|type_url| short(type_url.as_str()).into());
+        for (label, word) in [("", kind), ("version ", self.version), ("nonce ", self.nonce), ("node ", self.node)] {
             if let Some(word) = word {
                 let _ = write!(text, " {label}{word}");
             }
@@ -225,10 +226,10 @@ mod tests {
             event: "send",
             stream: Some(3),
             peer: Some(([10, 0, 0, 1], 4711).into()),
-            node: Some("n"),
-            type_url: Some("type.googleapis.com/envoy.config.cluster.v3.Cluster"),
-            version: Some("v"),
-            nonce: Some("3.1"),
+            node: Some("n".into()),
+            type_url: Some("type.googleapis.com/envoy.config.cluster.v3.Cluster".into()),
+            version: Some("v".into()),
+            nonce: Some("3.1".into()),
             resources: Some(resources),
             removed: Some(List::default()),
             ..Event::default()
@@ -251,8 +252,8 @@ mod tests {
     #[test]
     fn a_load_event_is_written_as_text_and_as_json() {
         let load = |cluster, service, dropped| ClusterLoad {
-            cluster,
-            service,
+            cluster: Name::from(cluster),
+            service: Name::from(service),
             issued: 4,
             ok: 2,
             error: 1,
@@ -262,7 +263,8 @@ mod tests {
             localities: vec![],
         };
         let clusters = Some(vec![load("c1", "", 0), load("c2", "s", 9)]);
-        let event = Event { event: "load", stream: Some(2), node: Some("n"), clusters, ..Event::default() }.cut();
+        let event =
+            Event { event: "load", stream: Some(2), node: Some("n".into()), clusters, ..Event::default() }.cut();
         let text = "00:00:00.000 #2 load       node n c1: 4 issued, 2 ok, 1 failed, 1 in progress; \
                     c2/s: 4 issued, 2 ok, 1 failed, 1 in progress, 9 dropped";
         assert_eq!(event.text(), text);
@@ -281,7 +283,7 @@ mod tests {
     fn a_file_event_is_written_as_text() {
         let event = Event {
             source: Some("dir/clusters.yaml"),
-            type_url: Some("type.googleapis.com/envoy.config.cluster.v3.Cluster"),
+            type_url: Some("type.googleapis.com/envoy.config.cluster.v3.Cluster".into()),
             names: Some(List::new(["c1", "c2"])),
             removed: Some(List::new(["c3"])),
             ..Event { event: "changed", ..Event::default() }

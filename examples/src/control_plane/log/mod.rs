@@ -4,42 +4,42 @@
 //! read them, and have lists of names, which the fields of `tracing` can't hold; so `serde_json` writes them.
 
 mod event;
+mod name;
+mod queue;
 mod streams;
 
-use std::io::{self, Write};
+use std::io;
 
-use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
+use tracing_appender::non_blocking::WorkerGuard;
 
 use super::arguments::Format;
 
 pub use self::event::{ClusterLoad, Event, List, LocalityLoad, grouped, short};
+pub use self::name::Name;
+use self::queue::Queue;
 pub use self::streams::Logged;
-
-/// The number of lines that wait for the reader of the output. Further lines are dropped, and counted.
-const WAITING: usize = 16_384;
 
 /// Writes events to standard output, and never waits for its reader. Cheap to clone.
 #[derive(Clone)]
 pub struct Log {
     format: Format,
-    out: NonBlocking,
+    out: Queue,
 }
 
 impl Log {
     /// Starts the thread that writes. Dropping the guard writes the waiting lines.
     pub fn new(format: Format) -> (Self, WorkerGuard) {
-        let (out, guard) = writer(io::stdout());
+        let (out, guard) = Queue::new(io::stdout());
         (Self { format, out }, guard)
     }
 
     /// Logs an event.
     pub fn event(&self, event: Event<'_>) {
         let event = event.cut();
-        let line = match self.format {
-            Format::Json => serde_json::to_string(&event).unwrap_or_default(),
-            Format::Text => event.text(),
-        };
-        self.line(line);
+        match self.format {
+            Format::Json => self.out.json(&serde_json::to_string(&event).unwrap_or_default()),
+            Format::Text => self.out.text(&event.text()),
+        }
     }
 
     /// Logs where the program listens, on standard error if events are JSON: then standard output has nothing else.
@@ -47,29 +47,20 @@ impl Log {
         let line = format!("listening on {address}");
         match self.format {
             Format::Json => tracing::info!("{line}"),
-            Format::Text => self.line(line),
+            Format::Text => self.out.text(&line),
         }
     }
 
     /// Returns the count of lines that were dropped because no program read the output.
-    pub fn lost(&self) -> ErrorCounter {
-        self.out.error_counter()
-    }
-
-    fn line(&self, mut line: String) {
-        line.push('\n');
-        let _ = self.out.clone().write_all(line.as_bytes()); // a full queue counts the line as lost
+    pub fn lost(&self) -> usize {
+        self.out.lost()
     }
 }
 
 /// Sends the diagnostics of `tracing` to standard error, as lines without decoration: each is a sentence for people.
 pub fn diagnostics() -> WorkerGuard {
-    let (err, guard) = writer(io::stderr());
+    let (err, guard) = Queue::new(io::stderr());
     let plain = tracing_subscriber::fmt().without_time().with_level(false).with_target(false).with_ansi(false);
     let _ = plain.with_writer(err).with_max_level(tracing::Level::INFO).try_init();
     guard
-}
-
-fn writer(to: impl Write + Send + 'static) -> (NonBlocking, WorkerGuard) {
-    NonBlockingBuilder::default().lossy(true).buffered_lines_limit(WAITING).finish(to)
 }

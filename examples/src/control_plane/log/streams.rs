@@ -11,12 +11,12 @@ pub struct Logged(pub Log);
 
 impl Logged {
     fn log(&self, stream: &StreamInfo, event: Event<'_>) {
-        let (id, node) = (Some(stream.id().0), stream.node().map(|node| node.id.as_str()));
+        let (id, node) = (Some(stream.id().0), stream.node().map(|node| (&node.id).into()));
         self.0.event(Event { stream: id, peer: stream.peer(), node, ..event });
     }
 
     fn about(&self, stream: &StreamInfo, type_url: &TypeUrl, event: Event<'_>) {
-        self.log(stream, Event { type_url: Some(type_url.as_str()), ..event });
+        self.log(stream, Event { type_url: Some(type_url.as_str().into()), ..event });
     }
 }
 
@@ -35,11 +35,11 @@ impl Observer for Logged {
                 self.about(stream, type_url, Event { names, ..Event::new("subscribed") });
             }
             Action::Ack { type_url, version, nonce, .. } => {
-                let (version, nonce) = (Some(version.as_str()), Some(nonce.as_str()));
+                let (version, nonce) = (Some(version.as_str().into()), Some(nonce.as_str().into()));
                 self.about(stream, type_url, Event { version, nonce, ..Event::new("ack") });
             }
             Action::Nack { type_url, version, nonce, error, .. } => {
-                let (version, nonce) = (Some(version.as_str()), Some(nonce.as_str()));
+                let (version, nonce) = (Some(version.as_str().into()), Some(nonce.as_str().into()));
                 let (code, message) = (Some(error.code), Some(error.message.as_str()));
                 self.about(stream, type_url, Event { version, nonce, code, message, ..Event::new("nack") });
             }
@@ -48,7 +48,7 @@ impl Observer for Logged {
                     DropReason::NoNonce => "no nonce",
                     _ => "the nonce of no response that waits for an answer",
                 };
-                let (nonce, message) = (Some(nonce.as_str()), Some(message));
+                let (nonce, message) = (Some(nonce.as_str().into()), Some(message));
                 self.about(stream, type_url, Event { nonce, message, ..Event::new("drop_stale") });
             }
             _ => {}
@@ -59,8 +59,8 @@ impl Observer for Logged {
         let resources = response.resources().map(|resource| resource.name().as_str());
         let removed = response.removed();
         let event = Event {
-            version: Some(response.version().as_str()),
-            nonce: Some(response.nonce().as_str()),
+            version: Some(response.version().as_str().into()),
+            nonce: Some(response.nonce().as_str().into()),
             resources: Some(List::of(response.resource_count(), resources)),
             removed: Some(List::of(removed.len(), removed.iter().map(ResourceName::as_str))),
             ..Event::new("send")
