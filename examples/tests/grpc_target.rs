@@ -3,13 +3,14 @@
 mod program;
 
 use std::net::SocketAddr;
+use std::os::linux::net::SocketAddrExt;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use program::Program;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinHandle;
 use tonic::transport::Server;
 use xds_machine::TypeUrl;
@@ -116,6 +117,14 @@ impl Plane {
         _ = self.group.update(|cache| _ = cache.remove(&type_url.into(), name));
     }
 
+    /// Serves on a socket too.
+    fn on(&self, socket: UnixListener) -> JoinHandle<()> {
+        let plane = ControlPlane::new(self.group.clone());
+        let accepted = tokio_stream::wrappers::UnixListenerStream::new(socket);
+        let server = Server::builder().add_service(plane.service()).serve_with_incoming(plane.incoming(accepted));
+        tokio::spawn(async move { server.await.expect("serves") })
+    }
+
     fn server(&self) -> Value {
         server(self.address)
     }
@@ -168,6 +177,47 @@ async fn a_target_is_resolved_to_endpoints_and_their_changes() {
     assert_eq!(program.line().await, config("svc", "r", json!({ "a": shown(1) })));
     plane.put([endpoints("e", 2)]);
     assert_eq!(program.line().await, config("svc", "r", json!({ "a": shown(2) })));
+}
+
+#[tokio::test]
+async fn a_configuration_is_printed_once() {
+    let plane = Plane::start(service()).await;
+    let mut program = program(&plane);
+    assert_eq!(program.line().await, config("svc", "r", json!({ "a": shown(1) })));
+    // Another cluster and other endpoints, which are shown as before.
+    let (of, new) = cluster("a");
+    plane.put([(of, Resource::new(new.name().clone(), [&new.body()[..], b"\xe2\x01\x01s"].concat()))]);
+    plane.put([endpoints("e", 1)]);
+    plane.put([endpoints("e", 2)]);
+    assert_eq!(program.line().await, config("svc", "r", json!({ "a": shown(2) })));
+}
+
+#[tokio::test]
+async fn a_server_is_reached_by_every_kind_of_name() {
+    let plane = Plane::start(service()).await;
+    let expected = config("svc", "r", json!({ "a": shown(1) }));
+    let socket = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("target-{}.sock", std::process::id()));
+    let _ = std::fs::remove_file(&socket);
+    let unix = plane.on(UnixListener::bind(&socket).expect("a socket"));
+    let name = format!("xds-target-{}", std::process::id());
+    let address = <std::os::unix::net::SocketAddr as SocketAddrExt>::from_abstract_name(&name).expect("a name");
+    let bound = std::os::unix::net::UnixListener::bind_addr(&address).expect("a name that is free");
+    bound.set_nonblocking(true).expect("set");
+    let hidden = plane.on(UnixListener::from_std(bound).expect("a socket"));
+    let port = plane.address.port();
+    for uri in [
+        format!("dns:127.0.0.1:{port}"),
+        format!("dns:///localhost:{port}"),
+        format!("ipv4:127.0.0.1:1,127.0.0.1:{port}"),
+        format!("http://127.0.0.1:{port}"),
+        format!("unix:{}", socket.display()),
+        format!("unix://{}", socket.display()),
+        format!("unix-abstract:{name}"),
+    ] {
+        let server = json!({ "server_uri": uri, "channel_creds": [{ "type": "insecure" }] });
+        assert_eq!(start(&json!({ "xds_servers": [server] }), "xds:///svc").line().await, expected, "{uri}");
+    }
+    [unix, hidden].iter().for_each(JoinHandle::abort);
 }
 
 #[tokio::test]
@@ -340,6 +390,10 @@ fn every_fault_of_the_bootstrap_file_is_named() {
     ] });
     assert_eq!(ended(command(&bootstrap).arg("xds:///svc").output()), (expected, 2));
     let good = json!({ "xds_servers": [server(([127, 0, 0, 1], 1).into())] });
+    let name = json!({ "server_uri": "dns://1.1.1.1/cp", "channel_creds": [{ "type": "insecure" }] });
+    let error = "xds_servers[0].server_uri: an authority is not supported";
+    let expected = json!({ "bootstrap_error": [error] });
+    assert_eq!(ended(command(&json!({ "xds_servers": [name] })).arg("xds:///svc").output()), (expected, 2));
     let expected = json!({ "bootstrap_error": ["authorities[\"x\"]: field not present"] });
     assert_eq!(ended(command(&good).arg("xds://x/svc").output()), (expected, 2));
 }

@@ -32,6 +32,7 @@
 //! ]);
 //! ```
 
+mod address;
 mod authority;
 mod certificates;
 mod credentials;
@@ -48,6 +49,7 @@ mod server;
 mod target;
 mod template;
 
+pub use self::address::{Address, AddressError};
 pub use self::authority::Authority;
 pub use self::certificates::{CertificateFiles, CertificateProvider};
 pub use self::credentials::{Credentials, CredentialsKind};

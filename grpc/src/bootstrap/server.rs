@@ -1,10 +1,11 @@
 //! The servers of a bootstrap file (`xds_servers`).
 
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use serde_json::Value;
 
+use super::address::{Address, AddressError};
 use super::credentials::{self, Credentials, Supports};
 use super::features::Features;
 use super::json::{Object, array, string};
@@ -13,7 +14,7 @@ use crate::faults::Walk;
 /// A server. Servers are the same if all of their fields are equal: other features make another server (R-BOOT-19).
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Server {
-    /// The address, as gRPC targets are written.
+    /// The address, as the file writes it.
     pub uri: String,
     /// The credentials of the channel: the first of the file that the caller supports.
     pub credentials: Credentials,
@@ -24,6 +25,15 @@ pub struct Server {
 }
 
 impl Server {
+    /// Returns the address.
+    ///
+    /// # Errors
+    ///
+    /// If the text is no gRPC name. That of a server of a [`Bootstrap`](super::Bootstrap) is one (R-BOOT-10).
+    pub fn address(&self) -> Result<Address, AddressError> {
+        Address::parse(&self.uri)
+    }
+
     /// Returns whether two servers are to share a channel: whether address and credentials are the same (R-BOOT-19).
     pub fn shares_channel(&self, other: &Self) -> bool {
         let target = |server: &Self| (server.uri.clone(), server.credentials.clone(), server.call_credentials.clone());
@@ -33,9 +43,9 @@ impl Server {
     fn read(walk: &mut Walk, value: &Value, supports: Supports<'_>) -> Option<Self> {
         let server = Object::read(walk, value)?;
         let uri = server.required(walk, "server_uri", string);
-        // R-BOOT-10: A server without an address can't be reached.
-        if uri.as_deref() == Some("") {
-            walk.fault_at("server_uri", "must be non-empty");
+        // R-BOOT-10: A server whose address can't be read can't be reached.
+        if let Some(Err(fault)) = uri.as_deref().map(Address::parse) {
+            walk.fault_at("server_uri", fault.to_string());
         }
         let credentials =
             server.required(walk, "channel_creds", |walk, value| credentials::channel(walk, value, supports));

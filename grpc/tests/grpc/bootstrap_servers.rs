@@ -7,7 +7,7 @@ use xds_machine::Sotw;
 use xds_machine::client::{self, DataErrors, Dialect};
 use xds_machine::message::Node;
 use xds_machine::servers::Servers;
-use xds_machine_grpc::bootstrap::{Era, Features};
+use xds_machine_grpc::bootstrap::{Address, Era, Features};
 use xds_machine_grpc::resources::Context;
 
 use super::bootstrap::{faults, file, insecure, parse, server, uris, with_server};
@@ -37,6 +37,82 @@ fn a_server_requires_an_address() {
     assert_eq!(faults(with_server(json!({"server_uri": ""}))), ["xds_servers[0].server_uri: must be non-empty"]);
     let none = json!({"xds_servers": [{"channel_creds": insecure()}]});
     assert_eq!(faults(none), ["xds_servers[0].server_uri: field not present"]);
+}
+
+/// R-BOOT-10: The address is a gRPC name.
+#[test]
+fn an_address_is_a_grpc_name() {
+    let host = |host: &str, port| Address::Host { host: host.into(), port };
+    let ips = |ips: &[&str]| Address::Ip(ips.iter().map(|ip| ip.parse().expect("an address")).collect());
+    for (name, address) in [
+        ("cp", host("cp", 443)),
+        ("cp.example.:18000", host("cp.example.", 18000)),
+        ("dns", host("dns", 443)),
+        ("1.2.3.4:5", host("1.2.3.4", 5)),
+        ("[::1]", host("::1", 443)),
+        ("[::1]:5", host("::1", 5)),
+        ("::1", host("::1", 443)),
+        ("dns:cp:5", host("cp", 5)),
+        ("dns:/cp", host("cp", 443)),
+        ("dns:///cp", host("cp", 443)),
+        ("dns:///%5B::1%5D:5", host("::1", 5)),
+        ("http://cp", host("cp", 80)),
+        ("http://cp:5/", host("cp", 5)),
+        ("https://cp", host("cp", 443)),
+        ("ipv4:1.2.3.4", ips(&["1.2.3.4:443"])),
+        ("ipv4:1.2.3.4:5,6.7.8.9:10", ips(&["1.2.3.4:5", "6.7.8.9:10"])),
+        ("ipv6:[::1]:5,[::2]", ips(&["[::1]:5", "[::2]:443"])),
+        ("ipv6:::1", ips(&["[::1]:443"])),
+        ("unix:run/cp.sock", Address::Unix("run/cp.sock".into())),
+        ("unix:/run/cp.sock", Address::Unix("/run/cp.sock".into())),
+        ("unix:///run/a%20b", Address::Unix("/run/a b".into())),
+        ("unix-abstract:cp", Address::UnixAbstract("cp".into())),
+    ] {
+        assert_eq!(Address::parse(name), Ok(address), "{name}");
+    }
+    let authority = "an authority is not supported";
+    let missing = "names no host and no socket";
+    let host = "the host is neither a name nor an IP address of the scheme";
+    let port = "the port is not a number from 0 to 65535";
+    let path = "nothing may follow the host and port";
+    for (name, fault) in [
+        ("dns://1.1.1.1/cp", authority),
+        ("dns://cp:5", authority),
+        ("unix://run/cp.sock", authority),
+        ("dns:", missing),
+        ("dns:///", missing),
+        (":5", missing),
+        ("https://", missing),
+        ("unix:", missing),
+        ("unix-abstract:", missing),
+        ("ipv4:", missing),
+        ("ipv4:1.2.3.4,", missing),
+        ("cp:5/x", path),
+        ("cp/x", path),
+        ("http://cp/x", path),
+        ("dns:///cp:5/x", path),
+        ("dns:cp?x", path),
+        ("cp:http", port),
+        ("cp:", port),
+        ("cp:65536", port),
+        ("cp:+5", port),
+        ("xds:svc", port),
+        ("a b", host),
+        ("user@cp", host),
+        ("[cp]:5", host),
+        ("[::1]5", host),
+        ("1:2:3", host),
+        ("ipv4:cp:5", host),
+        ("ipv4:[::1]:5", host),
+        ("ipv6:1.2.3.4:5", host),
+        ("dns:%ff", "the percent-encoded bytes are not UTF-8"),
+        ("xds:///svc", "the scheme xds is not known"),
+        ("consul://cp:5", "the scheme consul is not known"),
+    ] {
+        let fault = format!("xds_servers[0].server_uri: {fault}");
+        assert_eq!(faults(with_server(json!({"server_uri": name}))), [fault], "{name}");
+    }
+    assert_eq!(parse(with_server(json!({"server_uri": "cp:5"}))).servers()[0].address(), Address::parse("cp:5"));
 }
 
 /// R-BOOT-11: The first supported credentials are used, and the configuration of others is not read.

@@ -1,5 +1,6 @@
 //! Connections of tonic's [`Endpoint`] that are given up when the server is silent.
 
+use std::fmt;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -12,7 +13,6 @@ use http::Uri;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 use tonic::body::Body;
 use tonic::transport::{Channel, Endpoint};
@@ -28,6 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const KEEPALIVE: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(10));
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
+type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Connects to an endpoint over TCP, and TLS if the endpoint has it.
 ///
@@ -37,7 +38,8 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// that is lost silently.
 pub fn dial(endpoint: Endpoint) -> Dial {
     let (interval, timeout) = KEEPALIVE;
-    Dial { endpoint: endpoint.http2_keep_alive_interval(interval).keep_alive_timeout(timeout), patience: PATIENCE }
+    let endpoint = endpoint.http2_keep_alive_interval(interval).keep_alive_timeout(timeout);
+    Dial { endpoint, patience: PATIENCE, transport: None }
 }
 
 /// Connects to an [`Endpoint`]: see [`dial`].
@@ -45,9 +47,43 @@ pub fn dial(endpoint: Endpoint) -> Dial {
 pub struct Dial {
     endpoint: Endpoint,
     patience: Duration,
+    transport: Option<Transport>,
+}
+
+/// Opens the bytes of a connection in another way than over TCP to the endpoint's address.
+#[derive(Clone)]
+struct Transport(Arc<dyn Fn() -> BoxFuture<io::Result<Box<dyn Stream>>> + Send + Sync>);
+
+/// The bytes of a connection.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transport").finish_non_exhaustive()
+    }
 }
 
 impl Dial {
+    /// Opens the bytes of each connection with a function, for example of a Unix socket, and not over TCP to the
+    /// endpoint's address, which then is only the authority of the calls and the name in the server's certificate. TLS
+    /// and the time limits are as without it.
+    #[must_use]
+    pub fn with_transport<F, C, T>(mut self, open: F) -> Self
+    where
+        F: Fn() -> C + Send + Sync + 'static,
+        C: Future<Output = io::Result<T>> + Send + 'static,
+        T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let open = move || -> BoxFuture<io::Result<Box<dyn Stream>>> {
+            let opening = open();
+            Box::pin(async move { Ok(Box::new(opening.await?) as Box<dyn Stream>) })
+        };
+        self.transport = Some(Transport(Arc::new(open)));
+        self
+    }
+
     /// Sets the time for connecting, and then for the server's first byte. An HTTP/2 server sends its settings at once.
     /// Default: 5 s.
     #[must_use]
@@ -71,7 +107,7 @@ impl Connect for Dial {
     type Future = Pin<Box<dyn Future<Output = Result<Impatient, BoxError>> + Send>>;
 
     fn connect(&mut self) -> Self::Future {
-        let Self { endpoint, patience } = self.clone();
+        let Self { endpoint, patience, transport } = self.clone();
         Box::pin(async move {
             let heard = Arc::new(AtomicBool::new(false));
             let mut http = HttpConnector::new();
@@ -82,7 +118,7 @@ impl Connect for Dial {
             http.set_keepalive_retries(endpoint.get_tcp_keepalive_retries());
             let timeout = endpoint.get_connect_timeout().map_or(patience, |timeout| timeout.min(patience));
             let endpoint = endpoint.connect_timeout(timeout);
-            let channel = endpoint.connect_with_connector(Listener { http, heard: heard.clone() }).await?;
+            let channel = endpoint.connect_with_connector(Listener { http, transport, heard: heard.clone() }).await?;
             Ok(Impatient { channel, heard, patience })
         })
     }
@@ -158,6 +194,7 @@ where
 #[derive(Clone)]
 struct Listener {
     http: HttpConnector,
+    transport: Option<Transport>,
     heard: Arc<AtomicBool>,
 }
 
@@ -171,10 +208,15 @@ impl Service<Uri> for Listener {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let (connecting, heard) = (self.http.call(uri), self.heard.clone());
+        let heard = self.heard.clone();
+        if let Some(Transport(open)) = &self.transport {
+            let opening = open();
+            return Box::pin(async move { Ok(TokioIo::new(Listening { stream: opening.await?, heard })) });
+        }
+        let connecting = self.http.call(uri);
         Box::pin(async move {
             let stream = connecting.await.map_err(|error| root(&error))?.into_inner();
-            Ok(TokioIo::new(Listening { stream, heard }))
+            Ok(TokioIo::new(Listening { stream: Box::new(stream), heard }))
         })
     }
 }
@@ -186,7 +228,7 @@ fn root(error: &(dyn std::error::Error + 'static)) -> io::Error {
 }
 
 struct Listening {
-    stream: TcpStream,
+    stream: Box<dyn Stream>,
     heard: Arc<AtomicBool>,
 }
 

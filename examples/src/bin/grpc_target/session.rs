@@ -3,7 +3,7 @@
 use std::future::ready;
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use xds_machine::client::{Action, Rejection};
 use xds_machine::servers::{self, ServerId};
 use xds_machine::{Nonce, TypeUrl};
@@ -28,11 +28,13 @@ pub(crate) struct Session {
     dns: Dns,
     /// The faults that the machine found in a response. Resources in the rest of the response may be rejected too.
     faults: Option<(TypeUrl, Nonce, Vec<Rejection>)>,
+    /// The configuration that was printed last, unless it is not to be used any more.
+    printed: Option<Value>,
 }
 
 impl Session {
     pub(crate) fn new(bootstrap: Bootstrap, updates: Updates, chain: Chain<Arc<Resource>>) -> Self {
-        Self { bootstrap, updates, chain, ledgers: Ledgers::new(), dns: Dns::new(), faults: None }
+        Self { bootstrap, updates, chain, ledgers: Ledgers::new(), dns: Dns::new(), faults: None, printed: None }
     }
 
     /// Runs until the client ends.
@@ -102,8 +104,18 @@ impl Session {
             let mut wishes = Wishes::default();
             let outcome = self.ledgers.settle(&mut self.chain, &mut wishes, |lookup| self.dns.handle(lookup));
             match &outcome {
-                Some(Ok(complete)) => print(&config(self.chain.listener(), complete)),
-                Some(Err(failure)) => print(&json!({ "error": failure.to_string() })),
+                Some(Ok(complete)) => {
+                    let shown = Some(config(self.chain.listener(), complete));
+                    // A change of what is not shown is no news.
+                    if shown != self.printed {
+                        shown.iter().for_each(print);
+                        self.printed = shown;
+                    }
+                }
+                Some(Err(failure)) => {
+                    print(&json!({ "error": failure.to_string() }));
+                    self.printed = None;
+                }
                 None => {}
             }
             let moved = wishes.carry_out(&mut self.ledgers, &mut self.chain, &self.updates).await?;
