@@ -9,7 +9,7 @@ use crate::control_plane::news::Key;
 use crate::reader::{DESCRIPTORS, any_name};
 use crate::{discovery_file, json};
 
-/// Reads the resource of a key. A value that begins with `{` is JSON.
+/// Reads the resource of a key. A value that begins with `{`, blanks before it apart, is JSON.
 ///
 /// # Errors
 ///
@@ -17,8 +17,8 @@ use crate::{discovery_file, json};
 pub fn read(key: &Key, value: &Bytes) -> Result<Resource, String> {
     let (type_url, name) = key;
     let of = any_name(type_url.as_str());
-    let value = if value.starts_with(b"{") {
-        Bytes::from(json::read_resource(of, value)?)
+    let value = if let Some(json) = as_json(of, value) {
+        Bytes::from(json?)
     } else {
         if let Some(message) = DESCRIPTORS.get_message_by_name(of) {
             let is = DynamicMessage::decode(message, value.clone());
@@ -32,6 +32,18 @@ pub fn read(key: &Key, value: &Bytes) -> Result<Resource, String> {
         Some(own) => Err(format!("its own name is {:?}", own.as_str())),
         None => Err(format!("a {of} has no name")),
     }
+}
+
+/// Returns a value of JSON in its binary form, or `None` if the value is in its binary form already.
+fn as_json(of: &str, value: &[u8]) -> Option<Result<Vec<u8>, String>> {
+    if !value.trim_ascii_start().starts_with(b"{") {
+        return None;
+    }
+    let read = json::read_resource(of, value);
+    // The tag and the length of a message's first field may be blanks too: 10 and 32.
+    let is_binary =
+        |of: &str| DESCRIPTORS.get_message_by_name(of).is_some_and(|of| DynamicMessage::decode(of, value).is_ok());
+    if read.is_err() && !value.starts_with(b"{") && is_binary(of) { None } else { Some(read) }
 }
 
 #[cfg(test)]
@@ -55,6 +67,13 @@ mod tests {
         ] {
             assert_eq!(body(CLUSTER, "c", json).as_deref(), Ok(binary), "{json}");
         }
+        for blanks in [" ", "\n", "\r\n\t "] {
+            let json = format!("{blanks}{{\"name\": \"c\", \"connectTimeout\": \"2s\"}}\n");
+            assert_eq!(body(CLUSTER, "c", json).as_deref(), Ok(binary), "{blanks:?}");
+        }
+        let name = "{".repeat(32);
+        let blank = [&b"\x0a\x20"[..], name.as_bytes()].concat();
+        assert_eq!(body(CLUSTER, &name, blank.clone()), Ok(blank.into()), "the tag and the length are blanks");
         assert!(body(ENDPOINT, "e", r#"{"clusterName":"e"}"#).is_ok());
     }
 
