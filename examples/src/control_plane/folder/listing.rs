@@ -141,7 +141,12 @@ impl Listing {
             match discovery_file::is_one(&path).then(|| find(&path)) {
                 Some(Found::File(stamp)) => drop(self.files.insert(FileId { group: group.clone(), name }, stamp)),
                 Some(Found::Odd(why)) => drop(self.odd.insert(path, why)),
-                Some(Found::Nothing) | None if group.is_none() && !is_hidden(&path) => others.push(name),
+                _ if is_hidden(&path) => {}
+                None if fs::metadata(&path).is_ok_and(|metadata| metadata.is_file()) => {
+                    let why = "its name ends with none of .json, .yaml, .yml, .pb and .pb_text";
+                    self.odd.insert(path, why.to_owned());
+                }
+                Some(Found::Nothing) | None if group.is_none() => others.push(name),
                 Some(Found::Nothing) | None => {}
             }
         }
