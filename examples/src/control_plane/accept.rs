@@ -5,10 +5,10 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 
 use super::connection::{Connection, Transport};
+use super::listen::{Accepted, Listener};
 use super::tls::Tls;
 
 /// Open files that are not for connections: the log, the folder, certificates, metrics.
@@ -27,7 +27,7 @@ pub fn raise_open_files() -> usize {
 
 /// Accepts connections, completes their handshakes, and passes them on.
 pub struct Acceptor {
-    listener: TcpListener,
+    listener: Listener,
     tls: Option<Arc<Tls>>,
     places: Arc<Semaphore>,
     limit: usize,
@@ -39,7 +39,7 @@ pub struct Acceptor {
 impl Acceptor {
     /// Creates an acceptor with a limit of open connections, and the receiver of the accepted connections.
     pub fn new(
-        listener: TcpListener,
+        listener: Listener,
         tls: Option<Arc<Tls>>,
         limit: usize,
     ) -> (Self, mpsc::Receiver<io::Result<Connection>>) {
@@ -57,7 +57,7 @@ impl Acceptor {
                 () = &mut stop => return,
             };
             match accepted {
-                Ok((stream, _)) => self.take(stream).await,
+                Ok(accepted) => self.take(accepted).await,
                 // The client left before it was accepted.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(error) => {
@@ -68,33 +68,33 @@ impl Acceptor {
         }
     }
 
-    async fn take(&mut self, stream: TcpStream) {
+    async fn take(&mut self, Accepted { stream, info }: Accepted) {
         let Ok(place) = self.places.clone().try_acquire_owned() else {
             self.say_full(&format!("{} connections are open, as many as the limit of open files allows", self.limit));
             return; // the connection is closed
         };
         // Only with some room, lest each connection at the limit logs a line.
         self.is_full &= self.places.available_permits() <= self.limit / 10;
-        let _ = stream.set_nodelay(true); // on an error the client is gone, which the first read reports
         let Some(tls) = self.tls.clone() else {
-            let _ = self.accepted.send(Ok(Connection::new(Transport::Plain(stream), place))).await;
+            let _ = self.accepted.send(Ok(Connection::new(Transport::Plain(stream), info, place))).await;
             return;
         };
         let accepted = self.accepted.clone();
         tokio::spawn(async move {
-            let peer = stream.peer_addr();
             let handshake = async { (tls.accept(stream).await, place) };
             let (shaken, place) = tokio::select! {
                 shaken = handshake => shaken,
                 () = accepted.closed() => return,
             };
-            match (shaken, peer) {
-                (Ok(stream), _) => {
+            match shaken {
+                Ok(stream) => {
                     let transport = Transport::Tls(Box::new(stream));
-                    let _ = accepted.send(Ok(Connection::new(transport, place))).await;
+                    let _ = accepted.send(Ok(Connection::new(transport, info, place))).await;
                 }
-                (Err(error), Ok(peer)) => tracing::warn!("{peer}: no TLS connection: {error}"),
-                (Err(_), Err(_)) => {} // the client left before the handshake
+                Err(error) => {
+                    let peer = info.remote_addr.map_or("a client of the socket".to_owned(), |peer| peer.to_string());
+                    tracing::warn!("{peer}: no TLS connection: {error}");
+                }
             }
         });
     }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
-use clap::builder::TypedValueParser;
+use clap::builder::{RangedU64ValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, ValueEnum};
 use xds_machine::server::Dialect;
@@ -20,7 +20,7 @@ pub const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/resources");
 #[derive(Debug, Parser)]
 #[command(name = "control_plane", version)]
 pub struct Arguments {
-    /// Where to listen for gRPC; port 0 is any that is free
+    /// Where to listen: HOST:PORT (port 0 is any that is free), :PORT for all addresses, or unix:PATH
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:18000")]
     pub listen: String,
 
@@ -67,6 +67,15 @@ pub struct Arguments {
     /// Ask for load reports (LRS) of all clusters, each time that this has passed: a number with ms, s or m, at least 1s
     #[arg(long, value_name = "TIME", value_parser = duration::read)]
     pub load_interval: Option<Duration>,
+
+    /// The size from which on a delta response is sent in portions; gRPC clients take 4 MiB (4194304) by default
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    #[arg(
+        long_help = "The size from which on a delta response is sent in portions, each after the answer to the one \
+                       before, in bytes. gRPC clients take messages of up to 4194304 bytes unless told otherwise; \
+                       Envoy takes any. A larger resource is sent alone, and SotW responses are never split"
+    )]
+    pub max_response_bytes: Option<usize>,
 
     /// The format of the log on standard output
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Text)]

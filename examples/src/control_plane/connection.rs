@@ -5,15 +5,16 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_rustls::server::TlsStream;
 use tonic::transport::server::{Connected, TcpConnectInfo};
 
+use super::listen::Stream;
+
 /// The bytes of a connection.
 pub enum Transport {
-    Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
+    Plain(Box<dyn Stream>),
+    Tls(Box<TlsStream<Box<dyn Stream>>>),
 }
 
 /// A connection, which has its place until it is dropped.
@@ -23,16 +24,8 @@ pub struct Connection {
     _place: OwnedSemaphorePermit,
 }
 
-trait Stream: AsyncRead + AsyncWrite + Unpin {}
-
-impl<T: AsyncRead + AsyncWrite + Unpin> Stream for T {}
-
 impl Connection {
-    pub fn new(transport: Transport, place: OwnedSemaphorePermit) -> Self {
-        let info = match &transport {
-            Transport::Plain(stream) => stream.connect_info(),
-            Transport::Tls(stream) => stream.get_ref().0.connect_info(),
-        };
+    pub fn new(transport: Transport, info: TcpConnectInfo, place: OwnedSemaphorePermit) -> Self {
         Self { transport, info, _place: place }
     }
 

@@ -9,6 +9,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use axum::routing::get;
 use jiff::Timestamp;
+use tokio::sync::watch;
 
 use super::metrics::Metrics;
 
@@ -16,6 +17,7 @@ use super::metrics::Metrics;
 pub struct Health {
     source: String,
     state: Mutex<Seen>,
+    is_ready: watch::Sender<bool>,
 }
 
 #[derive(Default)]
@@ -29,7 +31,7 @@ struct Seen {
 impl Health {
     /// Creates the health of a program that knows nothing yet.
     pub fn new(source: String) -> Self {
-        Self { source, state: Mutex::default() }
+        Self { source, state: Mutex::default(), is_ready: watch::Sender::new(false) }
     }
 
     /// Notes whether the source was there at the last look, and whether all of it is known now, or what is not, if that
@@ -39,6 +41,12 @@ impl Health {
         state.is_known |= is_known;
         state.away = (!is_there).then(|| state.away.unwrap_or_else(Timestamp::now));
         state.unread = unread.or(state.unread.take());
+        self.is_ready.send_if_modified(|is_ready| std::mem::replace(is_ready, state.is_known) != state.is_known);
+    }
+
+    /// Returns what tells when the program is ready.
+    pub fn watch(&self) -> watch::Receiver<bool> {
+        self.is_ready.subscribe()
     }
 
     fn ready(&self) -> (StatusCode, String) {

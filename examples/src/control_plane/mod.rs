@@ -1,5 +1,6 @@
 //! The program `control_plane`: serves the resources of a folder or of an etcd to xDS clients.
 
+mod about;
 pub mod accept;
 pub mod arguments;
 pub mod connection;
@@ -8,6 +9,7 @@ pub mod feed;
 pub mod folder;
 pub mod groups;
 pub mod health;
+mod listen;
 pub mod loads;
 pub mod log;
 pub mod metrics;

@@ -22,6 +22,7 @@ use xds_machine::poll::{self, Reply};
 use xds_machine::{Code, ResourceName, service};
 use xds_machine_tonic::server::{ControlPlane, Store, XdsService};
 
+use super::about::About;
 use super::log::{Event, List, Log};
 use crate::json;
 
@@ -40,6 +41,7 @@ const EXPECTED: &str = "x-envoy-expected-rq-timeout-ms";
 /// The services of a control plane: gRPC, and polls over REST.
 pub struct Front<S: Store> {
     grpc: XdsService<S>,
+    about: About,
     rest: Rest<S>,
 }
 
@@ -83,8 +85,8 @@ struct Asked {
 struct Refused(StatusCode, String);
 
 impl<S: Store> Front<S> {
-    pub fn new(plane: ControlPlane<S>, log: Log) -> Self {
-        Self { grpc: plane.service(), rest: Rest { plane, log, left_out: Arc::default() } }
+    pub fn new(plane: ControlPlane<S>, log: Log, about: About) -> Self {
+        Self { grpc: plane.service(), about, rest: Rest { plane, log, left_out: Arc::default() } }
     }
 }
 
@@ -98,9 +100,15 @@ impl<S: Store> Service<Request<Body>> for Front<S> {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let kind = request.headers().get(CONTENT_TYPE).map(|kind| kind.as_bytes());
-        let is_grpc = kind.is_some_and(|kind| kind.starts_with(b"application/grpc"));
-        if is_grpc || request.uri().path().starts_with("/envoy.") {
+        let path = request.uri().path();
+        if is_method(path) {
+            if let Some(refusal) = no_call(&request) {
+                return Box::pin(async { Ok(refusal) });
+            }
+            if About::has(path) {
+                let about = self.about.clone();
+                return Box::pin(async move { Ok(about.answer(request).await) });
+            }
             return Box::pin(self.grpc.call(request));
         }
         let rest = self.rest.clone();
@@ -119,9 +127,6 @@ impl<S: Store> Rest<S> {
             Ok(response) => response,
             Err(Refused(status, why)) => {
                 let mut response = text(status, why);
-                if status == StatusCode::METHOD_NOT_ALLOWED {
-                    response.headers_mut().insert(ALLOW, http::HeaderValue::from_static("POST"));
-                }
                 if status == StatusCode::SERVICE_UNAVAILABLE {
                     response.headers_mut().insert(RETRY_AFTER, http::HeaderValue::from_static("1"));
                 }
@@ -194,6 +199,24 @@ impl<S: Store> Rest<S> {
     }
 }
 
+/// Returns whether a path is that of a gRPC method: `/package.Service/Method`.
+fn is_method(path: &str) -> bool {
+    let service = path.strip_prefix('/').and_then(|path| path.split_once('/'));
+    service.is_some_and(|(service, method)| service.contains('.') && !method.contains('/'))
+}
+
+/// Returns the refusal of a request that is no gRPC call.
+fn no_call(request: &Request<Body>) -> Option<Response<Body>> {
+    if request.method() != Method::POST {
+        return Some(text(StatusCode::METHOD_NOT_ALLOWED, "calls are posted".into()));
+    }
+    let kind = request.headers().get(CONTENT_TYPE).map(|kind| kind.as_bytes().strip_prefix(b"application/grpc"));
+    match kind {
+        Some(Some([] | [b'+' | b';', ..])) => None,
+        _ => Some(text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the content type of a call is application/grpc".into())),
+    }
+}
+
 /// Returns how long the poll may be held for the client.
 fn hold(headers: &HeaderMap) -> Result<Duration, Refused> {
     let Some(expected) = headers.get(EXPECTED) else { return Ok(Duration::ZERO) };
@@ -235,6 +258,9 @@ fn refused(status: tonic::Status) -> Refused {
 fn text(status: StatusCode, text: String) -> Response<Body> {
     let mut response = Response::new(full(text + "\n"));
     *response.status_mut() = status;
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        response.headers_mut().insert(ALLOW, http::HeaderValue::from_static("POST"));
+    }
     response.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static("text/plain; charset=utf-8"));
     response
 }
@@ -245,7 +271,7 @@ fn full(body: impl Into<Bytes>) -> Body {
 
 impl<S: Store> Clone for Front<S> {
     fn clone(&self) -> Self {
-        Self { grpc: self.grpc.clone(), rest: self.rest.clone() }
+        Self { grpc: self.grpc.clone(), about: self.about.clone(), rest: self.rest.clone() }
     }
 }
 

@@ -1,21 +1,22 @@
 //! Puts the parts together, and runs until a signal.
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_stream::wrappers::ReceiverStream;
+use xds_machine::server::ResponseLimit;
 use xds_machine_tonic::server::ControlPlane;
 
+use super::about::About;
 use super::accept::{Acceptor, raise_open_files};
 use super::arguments::Arguments;
 use super::feed::Feed;
 use super::folder::watch::Anew;
 use super::groups::Groups;
 use super::health::{self, Health};
+use super::listen::{Listener, bind_tcp};
 use super::loads::Loads;
 use super::log::{Log, Logged};
 use super::metrics::{Measured, Metrics};
@@ -40,34 +41,47 @@ pub async fn run(arguments: Arguments, log: Log) -> Result<(), String> {
     let signals = |error| format!("can't handle signals: {error}");
     let (stop, hangups) = (stop().map_err(signals)?, signal(SignalKind::hangup()).map_err(signals)?);
     let tls = Files::of(&arguments).map(Tls::open).transpose()?.map(Arc::new);
-    let (listener, address) = bind("listen", &arguments.listen).await?;
+    let error = |error| format!("can't listen on {}: {error}", arguments.listen);
+    let (listener, address) = Listener::bind(&arguments.listen).await.map_err(error)?;
     let metrics = Arc::new(Metrics::new().map_err(|error| error.to_string())?);
     let source = source::name(&arguments);
     metrics.source_up(&source).set(0.0);
     let health = Arc::new(Health::new(source.clone()));
     if let Some(address) = &arguments.metrics {
-        let (listener, _) = bind("serve metrics", address).await?;
+        let error = |error| format!("can't serve metrics on {address}: {error}");
+        let listener = bind_tcp(address).await.map_err(error)?;
         tokio::spawn(axum::serve(listener, health::pages(metrics.clone(), health.clone())).into_future());
     }
 
     let groups = Arc::new(Groups::new(arguments.group_by.clone()));
     let types = BTreeSet::new();
-    let feed = Feed { groups: groups.clone(), log: log.clone(), metrics: metrics.clone(), health, source, types };
+    let feed = Feed {
+        groups: groups.clone(),
+        log: log.clone(),
+        metrics: metrics.clone(),
+        health: health.clone(),
+        source,
+        types,
+    };
     let source = Source::open(&arguments).await?;
-    let hint = Hint::new(&arguments, address);
+    let hint = Hint::new(&arguments, &address);
     let is_transactional = matches!(source, Source::Etcd(..));
 
-    log.listening(address);
+    log.listening(&address);
     let assigned = groups.clone();
     let loads = Loads { log: log.clone(), groups: groups.clone(), interval: arguments.load_interval };
     let plane = ControlPlane::builder(move |node, _| Ok(assigned.assign(node)))
         .configure(move |config| {
             let config = config.with_dialect(arguments.dialect).with_control_plane("xds-machine control_plane");
+            let config = match arguments.max_response_bytes {
+                Some(bytes) => config.with_response_limit(ResponseLimit { bytes, ..ResponseLimit::default() }),
+                None => config,
+            };
             // The removals of a transaction are sent last in SotW too.
             if is_transactional { config.with_sotw_removal_delay() } else { config }
         })
         .regexes(regexes::compile)
-        .observe((Logged(log.clone()), Measured::new(metrics.clone(), groups)))
+        .observe((Logged::new(log.clone()), Measured::new(metrics.clone(), groups)))
         .load_reports(loads)
         .build();
     let changed = plane.clone();
@@ -87,18 +101,11 @@ pub async fn run(arguments: Arguments, log: Log) -> Result<(), String> {
         .max_concurrent_streams(100_000) // for clients that open a stream for each resource
         .accept_http1(true)
         .serve_with_incoming_shutdown(
-            rest::Front::new(plane.clone(), log),
+            rest::Front::new(plane.clone(), log, About::start(&health, plane.draining())),
             ReceiverStream::new(connections),
             plane.draining(),
         );
     plane.run(server, stop, DRAIN).await.map_err(|error| error.to_string())
-}
-
-async fn bind(what: &str, address: &str) -> Result<(TcpListener, SocketAddr), String> {
-    let error = |error| format!("can't {what} on {address}: {error}");
-    let listener = TcpListener::bind(address).await.map_err(error)?;
-    let address = listener.local_addr().map_err(error)?;
-    Ok((listener, address))
 }
 
 /// Returns a future that completes at the signal to stop.

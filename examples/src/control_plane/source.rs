@@ -1,7 +1,6 @@
 //! The source of the resources: a folder, or an etcd.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::path::Path;
 use std::thread;
 use std::time::SystemTime;
@@ -16,6 +15,7 @@ use super::etcd::keys::Keys;
 use super::feed::{Feed, summary};
 use super::folder::watch::{Anew, Watch};
 use super::folder::{Folder, Options};
+use super::listen::Address;
 use super::news::{Contents, News};
 
 /// An open source, and its first news.
@@ -109,24 +109,25 @@ impl Source {
 /// The hint that is logged at the start.
 pub struct Hint {
     source: String,
-    address: SocketAddr,
+    address: Address,
     is_tls: bool,
     is_demo: bool,
 }
 
 impl Hint {
-    pub fn new(arguments: &Arguments, address: SocketAddr) -> Self {
+    pub fn new(arguments: &Arguments, address: &Address) -> Self {
         let is_demo = arguments.etcd.urls.is_empty() && arguments.resources == Path::new(DEMO);
-        Self { source: name(arguments), address, is_tls: arguments.tls_cert.is_some(), is_demo }
+        Self { source: name(arguments), address: address.clone(), is_tls: arguments.tls_cert.is_some(), is_demo }
     }
 
     /// Logs what is served, and how to look at it.
     fn give(&self, counts: &BTreeMap<&TypeUrl, usize>) {
-        let port = self.address.port();
-        let is_any = self.address.ip().is_unspecified();
-        let host = if is_any { format!("127.0.0.1:{port}") } else { self.address.to_string() };
         let (scheme, ca) = if self.is_tls { ("https", " --tls-ca CA.pem") } else { ("http", "") };
         tracing::info!("serving {}: {}", self.source, summary(counts));
+        let Address::Tcp(address) = self.address else { return };
+        let port = address.port();
+        let is_any = address.ip().is_unspecified();
+        let host = if is_any { format!("127.0.0.1:{port}") } else { address.to_string() };
         tracing::info!("look at it:");
         tracing::info!(
             "  cargo run -p examples --bin xds_client -- --server {scheme}://{host}{ca} --variant delta --subscribe cds --follow"

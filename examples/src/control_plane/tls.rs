@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 use std::{fs, io};
 
-use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
@@ -15,6 +14,7 @@ use tokio_rustls::rustls::{RootCertStore, ServerConfig, version};
 use tokio_rustls::server::TlsStream;
 
 use super::arguments::Arguments;
+use super::listen::Stream;
 
 /// The time between two looks at the files.
 const LOOK: Duration = Duration::from_millis(250);
@@ -170,7 +170,7 @@ impl Tls {
     /// # Errors
     ///
     /// If the client does not use TLS, lacks a required certificate, or is slow.
-    pub async fn accept(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+    pub async fn accept(&self, stream: Box<dyn Stream>) -> io::Result<TlsStream<Box<dyn Stream>>> {
         self.look();
         let acceptor = self.lock().acceptor.clone();
         let late = |_| io::Error::new(io::ErrorKind::TimedOut, format!("not done after {HANDSHAKE:?}"));

@@ -10,6 +10,6 @@ mod tree;
 mod well_known;
 mod yaml;
 
-pub use descriptors::{DESCRIPTORS, any_name};
+pub use descriptors::{DESCRIPTORS, ENCODED, any_name};
 pub use message::{Rules, read};
 pub use tree::Tree;

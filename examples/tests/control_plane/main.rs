@@ -6,6 +6,7 @@ mod groups;
 mod loads;
 mod messages;
 mod operation;
+mod port;
 mod support;
 mod tls;
 mod unknown;

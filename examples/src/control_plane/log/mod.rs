@@ -6,17 +6,25 @@
 mod event;
 mod name;
 mod queue;
+mod refusals;
 mod streams;
 
+use std::fmt::Display;
 use std::io;
 
+use tracing::level_filters::LevelFilter;
 use tracing_appender::non_blocking::WorkerGuard;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Layer, fmt, registry};
 
 use super::arguments::Format;
 
 pub use self::event::{ClusterLoad, Event, List, LocalityLoad, grouped, short};
 pub use self::name::Name;
 use self::queue::Queue;
+use self::refusals::{Refusals, TARGET};
 pub use self::streams::Logged;
 
 /// Writes events to standard output, and never waits for its reader. Cheap to clone.
@@ -43,7 +51,7 @@ impl Log {
     }
 
     /// Logs where the program listens, on standard error if events are JSON: then standard output has nothing else.
-    pub fn listening(&self, address: std::net::SocketAddr) {
+    pub fn listening(&self, address: &impl Display) {
         let line = format!("listening on {address}");
         match self.format {
             Format::Json => tracing::info!("{line}"),
@@ -60,7 +68,10 @@ impl Log {
 /// Sends the diagnostics of `tracing` to standard error, as lines without decoration: each is a sentence for people.
 pub fn diagnostics() -> WorkerGuard {
     let (err, guard) = Queue::new(io::stderr());
-    let plain = tracing_subscriber::fmt().without_time().with_level(false).with_target(false).with_ansi(false);
-    let _ = plain.with_writer(err).with_max_level(tracing::Level::INFO).try_init();
+    let plain = fmt::layer().without_time().with_level(false).with_target(false).with_ansi(false);
+    let others = Targets::new().with_default(LevelFilter::INFO).with_target(TARGET, LevelFilter::OFF);
+    let plain = plain.with_writer(err.clone()).with_filter(others);
+    let refusals = Refusals(err).with_filter(Targets::new().with_target(TARGET, LevelFilter::DEBUG));
+    let _ = registry().with(plain).with(refusals).try_init();
     guard
 }

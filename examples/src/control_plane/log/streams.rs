@@ -1,18 +1,45 @@
 //! The events of streams.
 
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
 use xds_machine::server::{Action, DropReason};
 use xds_machine::{ResourceName, TypeUrl, WILDCARD};
 use xds_machine_tonic::server::{Observer, Sent, StreamInfo};
 
-use super::{Event, List, Log};
+use super::{Event, List, Log, Name, grouped, short};
 
 /// Logs the events of all streams.
-pub struct Logged(pub Log);
+pub struct Logged {
+    log: Log,
+    /// The types of which a response was larger than clients take, which is said once.
+    too_large: Mutex<BTreeSet<TypeUrl>>,
+}
+
+/// The largest message that gRPC clients take, in bytes, unless they are configured otherwise.
+const GRPC_DEFAULT: usize = 4 << 20;
 
 impl Logged {
+    pub fn new(log: Log) -> Self {
+        Self { log, too_large: Mutex::default() }
+    }
+
+    /// Says what a client with gRPC's default limit sees of a large response, once for each type.
+    fn warn_of_size(&self, type_url: &TypeUrl, bytes: usize) {
+        let is_new = |said: &mut BTreeSet<TypeUrl>| said.insert(type_url.clone());
+        if bytes > GRPC_DEFAULT && is_new(&mut self.too_large.lock().unwrap_or_else(PoisonError::into_inner)) {
+            tracing::warn!(
+                "a response of {} has {} bytes: a gRPC client with the default limit of 4 MiB ends the stream with \
+                 RESOURCE_EXHAUSTED and gets none of it (--max-response-bytes sends delta responses in portions)",
+                Name::from(short(type_url.as_str())),
+                grouped(bytes),
+            );
+        }
+    }
+
     fn log(&self, stream: &StreamInfo, event: Event<'_>) {
         let (id, node) = (Some(stream.id().0), stream.node().map(|node| (&node.id).into()));
-        self.0.event(Event { stream: id, peer: stream.peer(), node, ..event });
+        self.log.event(Event { stream: id, peer: stream.peer(), node, ..event });
     }
 
     fn about(&self, stream: &StreamInfo, type_url: &TypeUrl, event: Event<'_>) {
@@ -56,6 +83,7 @@ impl Observer for Logged {
     }
 
     fn sent(&self, stream: &StreamInfo, response: &dyn Sent) {
+        self.warn_of_size(response.type_url(), response.encoded_len());
         let resources = response.resources().map(|resource| resource.name().as_str());
         let removed = response.removed();
         let event = Event {
