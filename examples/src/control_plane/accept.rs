@@ -9,7 +9,7 @@ use tokio::sync::{Semaphore, mpsc};
 
 use super::connection::{Connection, Transport};
 use super::listen::{Accepted, Listener};
-use super::tls::Tls;
+use super::tls::{Tls, why};
 
 /// Open files that are not for connections: the log, the folder, certificates, metrics.
 const RESERVED: u64 = 64;
@@ -93,7 +93,7 @@ impl Acceptor {
                 }
                 Err(error) => {
                     let peer = info.remote_addr.map_or("a client of the socket".to_owned(), |peer| peer.to_string());
-                    tracing::warn!("{peer}: no TLS connection: {error}");
+                    tracing::warn!("{peer}: no TLS connection: {}", why(&error));
                 }
             }
         });

@@ -8,9 +8,10 @@ use std::{fs, io};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
-use tokio_rustls::rustls::{RootCertStore, ServerConfig, version};
+use tokio_rustls::rustls::sign::{CertifiedKey, SingleCertAndKey};
+use tokio_rustls::rustls::{CertificateError, Error, InconsistentKeys, RootCertStore, ServerConfig, version};
 use tokio_rustls::server::TlsStream;
 
 use super::arguments::Arguments;
@@ -45,6 +46,26 @@ impl Files {
         self.all().map(stamp).collect()
     }
 
+    /// Checks that the key is that of the certificate.
+    fn check(&self, identity: &CertifiedKey) -> Result<(), String> {
+        let fault = match identity.keys_match() {
+            Ok(()) | Err(Error::InconsistentKeys(InconsistentKeys::Unknown)) => return Ok(()),
+            Err(fault) => fault,
+        };
+        // The library reads no certificate of X.509 version 1, and need not to show it: it has the public key's bytes.
+        let public = identity.key.public_key();
+        let has_key = |public: SubjectPublicKeyInfoDer<'_>| {
+            identity.cert[0].windows(public.len()).any(|bytes| bytes == public.as_ref())
+        };
+        match fault {
+            Error::InvalidCertificate(fault) if is_version_1(&fault) && public.is_some_and(has_key) => Ok(()),
+            Error::InvalidCertificate(fault) if !is_version_1(&fault) => {
+                Err(at(&self.cert, plain(&Error::InvalidCertificate(fault))))
+            }
+            _ => Err(format!("{}: it is not the key of {}", self.key.display(), self.cert.display())),
+        }
+    }
+
     /// Reads the files.
     ///
     /// # Errors
@@ -57,21 +78,55 @@ impl Files {
         let config = ServerConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(&[&version::TLS13, &version::TLS12])
             .map_err(|error| error.to_string())?;
+        let signing = provider.key_provider.load_private_key(key);
         let config = match &self.client_ca {
             None => config.with_no_client_auth(),
             Some(path) => {
                 let mut roots = RootCertStore::empty();
                 for certificate in certificates(path)? {
-                    roots.add(certificate).map_err(|error| at(path, error))?;
+                    roots.add(certificate).map_err(|error| at(path, plain(&error)))?;
                 }
                 let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
                 config.with_client_cert_verifier(verifier.map_err(|error| at(path, error))?)
             }
         };
-        let error = |error| format!("{} with the key {}: {error}", self.cert.display(), self.key.display());
-        let mut config = config.with_single_cert(chain, key).map_err(error)?;
+        let key = signing.map_err(|error| at(&self.key, error))?;
+        let identity = CertifiedKey::new(chain, key);
+        self.check(&identity)?;
+        let mut config = config.with_cert_resolver(Arc::new(SingleCertAndKey::from(identity)));
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(config)
+    }
+}
+
+/// Returns an error about a certificate that an operator gave, in words that do not blame a peer.
+fn plain(error: &Error) -> String {
+    match error {
+        Error::InvalidCertificate(fault) => format!("the certificate can't be used: {fault}"),
+        other => other.to_string(),
+    }
+}
+
+/// Returns whether a certificate is refused because it is of X.509 version 1. The library that checks certificates has
+/// no public name for this fault.
+fn is_version_1(fault: &CertificateError) -> bool {
+    format!("{fault:?}").contains("UnsupportedCertVersion")
+}
+
+/// Returns why a handshake failed, as the operator of a server sees it.
+pub fn why(error: &io::Error) -> String {
+    let fault = error.get_ref().and_then(|error| error.downcast_ref());
+    match fault {
+        Some(Error::NoCertificatesPresented) => "the client has no certificate".to_owned(),
+        // Another authority, with another name or with the same.
+        Some(Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature)) => {
+            "the client's certificate is not of --tls-client-ca".to_owned()
+        }
+        Some(Error::InvalidCertificate(fault)) if is_version_1(fault) => {
+            "the client's certificate is of X.509 version 1, which has to be version 3".to_owned()
+        }
+        Some(Error::InvalidCertificate(fault)) => format!("the client's certificate: {fault}"),
+        _ => error.to_string(),
     }
 }
 

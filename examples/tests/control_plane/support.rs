@@ -152,6 +152,11 @@ impl ControlPlane {
         self.wait(start, |log| log.err.iter().find_map(|line| line.strip_prefix(start)).map(str::to_owned))
     }
 
+    /// Waits for a line on standard error that ends so.
+    pub fn ending(&self, end: &str) {
+        self.wait(end, |log| log.err.iter().any(|said| said.ends_with(end)).then_some(()));
+    }
+
     /// Waits for a line on standard output.
     pub fn printed(&self, is_it: impl Fn(&str) -> bool) -> String {
         self.wait("a line", |log| log.out.iter().find(|line| is_it(line)).cloned())

@@ -13,10 +13,13 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::UnixTime;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::rustls::sign::{CertifiedKey, SingleCertAndKey};
+use tokio_rustls::rustls::{self, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tonic::transport::{Channel, Endpoint, Uri};
 use xds_machine::{Delta, type_url};
 
@@ -91,7 +94,10 @@ impl Stage {
             Some(Identity { cert, key }) => {
                 let cert = CertificateDer::from_pem_slice(cert.as_bytes()).expect("a certificate");
                 let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).expect("a key");
-                config.with_client_auth_cert(vec![cert], key).expect("an identity")
+                // Not checked here: the server is to see it as it is.
+                let key = ring::default_provider().key_provider.load_private_key(key).expect("a key");
+                let identity = SingleCertAndKey::from(CertifiedKey::new(vec![cert], key));
+                config.with_client_cert_resolver(Arc::new(identity))
             }
         };
         config.alpn_protocols = vec![b"h2".to_vec()];
@@ -208,6 +214,99 @@ async fn a_changed_client_authority_applies_to_new_connections() {
     }
 }
 
+/// A certificate of X.509 version 1, which the library that makes the others can't make, and its key.
+const OLD_CERTIFICATE: &str = "\
+-----BEGIN CERTIFICATE-----
+MIIBJDCBywIULKrtADrzQgvdVQcIdF4lETrl7V4wCgYIKoZIzj0EAwIwFDESMBAG
+A1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyODA1NTU0M1oYDzIxMjYxMTA0MDU1NTQz
+WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC
+AASq7w7wO3jtV+PxoVoyVDEYRdUJqEVrx6GlCuWN6D2Xo6vhxVXPoXuJTwa8kg/C
+vYczPi9Pa/wk2fSpwvY3D+wUMAoGCCqGSM49BAMCA0gAMEUCIQCX5PVGyHPjKiKh
+Fu7gw9sWpsprZu1Ask1uGNsSRqObSgIgHrPmjZ2oCM6mh+pLf++8Mvf9LZd6V160
+5oryx945oL0=
+-----END CERTIFICATE-----
+";
+const OLD_KEY: &str = "\
+-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgKECMzDnWnovD+ln4
+IO/+BnBmew7xZOXVQohx+7135k6hRANCAASq7w7wO3jtV+PxoVoyVDEYRdUJqEVr
+x6GlCuWN6D2Xo6vhxVXPoXuJTwa8kg/CvYczPi9Pa/wk2fSpwvY3D+wU
+-----END PRIVATE KEY-----
+";
+
+/// Trusts every certificate: the library that checks them reads none of version 1.
+#[derive(Debug)]
+struct Trusting;
+
+impl ServerCertVerifier for Trusting {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        ring::default_provider().signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_of_x509_version_1_is_shown_to_clients() {
+    let stage = Stage::new("cp-tls-v1");
+    stage.put(&Identity { cert: OLD_CERTIFICATE.into(), key: OLD_KEY.into() });
+    let control_plane = stage.start(&[]);
+    let provider = Arc::new(ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().expect("versions");
+    let config = config.dangerous().with_custom_certificate_verifier(Arc::new(Trusting)).with_no_client_auth();
+    let stream = TcpStream::connect(&control_plane.address).await.expect("connected");
+    let name = ServerName::try_from("localhost").expect("a name");
+    let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.expect("a handshake");
+    let shown = stream.get_ref().1.peer_certificates().expect("a certificate");
+    assert_eq!(shown[0], CertificateDer::from_pem_slice(OLD_CERTIFICATE.as_bytes()).expect("a certificate"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_client_is_named_with_the_reason() {
+    let stage = Stage::new("cp-tls-refused");
+    let ca = stage.path("ca.pem");
+    let control_plane = stage.start(&["--tls-client-ca", &ca]);
+    let foreign = Authority::new().sign("client");
+    let old = Identity { cert: OLD_CERTIFICATE.into(), key: OLD_KEY.into() };
+    for client in [None, Some(&foreign), Some(&old)] {
+        let _ = is_refused(stage.connect(&control_plane.address, client).await).await;
+    }
+    for why in [
+        "the client has no certificate",
+        "the client's certificate is not of --tls-client-ca",
+        "the client's certificate is of X.509 version 1, which has to be version 3",
+    ] {
+        control_plane.ending(&format!(": no TLS connection: {why}"));
+    }
+}
+
 #[test]
 fn an_invalid_tls_file_prevents_the_start_and_is_named() {
     let stage = Stage::new("cp-tls-bad");
@@ -226,10 +325,15 @@ fn an_invalid_tls_file_prevents_the_start_and_is_named() {
     }
     stage.dir.put("other.pem", stage.authority.sign("other").key);
     let (cert, key) = (stage.path("cert.pem"), stage.path("other.pem"));
-    fails(
-        ["cert.pem", "other.pem", "ca.pem"],
-        format!("{cert} with the key {key}: keys may not be consistent: KeyMismatch"),
-    );
+    fails(["cert.pem", "other.pem", "ca.pem"], format!("{key}: it is not the key of {cert}"));
+    let junk = "-----BEGIN CERTIFICATE-----\nMAAA\n-----END CERTIFICATE-----\n";
+    stage.dir.put("junk.pem", junk);
+    let why = "the certificate can't be used: BadEncoding";
+    fails(["junk.pem", "key.pem", "ca.pem"], format!("{}: {why}", stage.path("junk.pem")));
+    fails(["cert.pem", "key.pem", "junk.pem"], format!("{}: {why}", stage.path("junk.pem")));
+    stage.dir.put("old.pem", OLD_CERTIFICATE);
+    let (old, key) = (stage.path("old.pem"), stage.path("key.pem"));
+    fails(["old.pem", "key.pem", "ca.pem"], format!("{key}: it is not the key of {old}"));
 }
 
 /// Runs an `xds_client` that polls, and returns its first line.
