@@ -52,7 +52,10 @@ pub struct Dial {
 
 /// Opens the bytes of a connection in another way than over TCP to the endpoint's address.
 #[derive(Clone)]
-struct Transport(Arc<dyn Fn() -> BoxFuture<io::Result<Box<dyn Stream>>> + Send + Sync>);
+struct Transport(Arc<dyn Fn() -> Opening + Send + Sync>);
+
+/// A connection that is being made.
+type Opening = BoxFuture<io::Result<Box<dyn Stream>>>;
 
 /// The bytes of a connection.
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -76,7 +79,7 @@ impl Dial {
         C: Future<Output = io::Result<T>> + Send + 'static,
         T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let open = move || -> BoxFuture<io::Result<Box<dyn Stream>>> {
+        let open = move || -> Opening {
             let opening = open();
             Box::pin(async move { Ok(Box::new(opening.await?) as Box<dyn Stream>) })
         };
