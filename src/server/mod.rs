@@ -172,6 +172,10 @@ impl<V: Variant> Server<V> {
         let is_foreign = self.handle_answer(at, first, &nonce, version.as_ref(), error);
         let subscription = &mut self.types[at];
         let change = V::apply_request(request, subscription, first, self.config.settings());
+        if subscription.wanted.is_empty() {
+            // Each later subscription is answered, whatever was rejected before.
+            subscription.exchange.forget_rejections();
+        }
         if !first && change.is_empty() {
             if is_foreign {
                 self.count_foreign(at);
