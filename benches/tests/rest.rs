@@ -40,7 +40,11 @@ fn check<V: Both>(setup: &Setup) {
         assert_eq!(fault, None);
         let rest = held::<V>(&setup, &steps);
         println!("  {rest} bytes, {first} at first");
-        assert!(rest <= first + SLACK * setup.types.len() as i64, "{rest} bytes at rest, {first} at first: {:?}", setup.setup);
+        assert!(
+            rest <= first + SLACK * setup.types.len() as i64,
+            "{rest} bytes at rest, {first} at first: {:?}",
+            setup.setup
+        );
     }
 }
 
