@@ -147,7 +147,6 @@ impl Exchange {
     /// Handles the end of all subscriptions: no ACK or NACK is awaited.
     pub(super) fn abandon(&mut self) {
         self.abandoned = !self.out.is_empty();
-        self.rejections = None;
     }
 
     /// Handles the nonce of a request, and its error message if it is a NACK. `version`: the version that the client

@@ -102,7 +102,7 @@ impl<V: Variant> Server<V> {
             V::add_heartbeats(of, source, &mut draft);
         }
         let extent = of.note_sent(now, self.config.settings().removal_delay, order.names, source, &mut draft);
-        if self.ttl && (draft.must_send || heartbeats_due || of.heartbeat.due().is_none()) {
+        if self.ttl && (draft.must_send || heartbeats_due) {
             of.schedule_heartbeats(now, source, heartbeats_due, &draft);
         }
         if !order.answers_only {
