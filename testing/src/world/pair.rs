@@ -177,13 +177,12 @@ impl<V: Both> Pair<V> {
         if setup.bug == Some(Bug::ReadsAll) {
             setup.types.iter().for_each(|url| source.changes(url, Revision(0)).for_each(drop));
         }
-        let response = server.poll_transmit(now, &source);
+        let message = server.poll_transmit(now, &source).as_ref().map(V::message);
         if setup.recorded {
-            let said = response.as_ref().map(|response| V::response(&V::message(response)));
+            let said = message.as_ref().map(V::response);
             self.ghost.note_cost_of_poll(setup, source.reads(), said.as_ref());
         }
-        let response = response.as_ref().map(V::message);
-        if let Some(mut message) = response {
+        if let Some(mut message) = message {
             let beats_wait = setup.bug == Some(Bug::BeatsWaitForAcks) && server.in_flight() > 0;
             let has_room = setup.bug != Some(Bug::NeedsRoom) || !self.ghost.is_any_out();
             let is_first = V::response(&message).type_url == setup.types[0];
