@@ -5,6 +5,7 @@ use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 use std::sync::Arc;
 
 use xds_machine_testing::checker::walk;
+use xds_machine_testing::shrink::fewest;
 use xds_machine_testing::world::{Both, Made, Step, World};
 
 use crate::run::{attempt, come_to_rest};
@@ -74,7 +75,7 @@ pub fn shrink<V: Both>(setup: &Arc<Made>, mut steps: Vec<Step>) -> Vec<Step> {
         let fewer = steps.iter().copied().filter(|step| step.client() != Some(c)).collect();
         steps = fails(fewer).unwrap_or(steps);
     }
-    steps = walk::fewest(steps, fails);
+    steps = fewest(steps, fails);
     let _ = panic::take_hook();
     failure::<V>(setup, &steps, |world, step| println!("{}", walk::line(world, step)));
     steps

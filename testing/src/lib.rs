@@ -218,6 +218,7 @@ pub mod script;
 pub mod search;
 pub mod several;
 pub mod shapes;
+pub mod shrink;
 pub mod source;
 pub mod tables;
 pub mod variant;

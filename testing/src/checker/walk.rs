@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::catch;
 use crate::random::Random;
+use crate::shrink::fewest;
 use crate::world::{Both, Made, Step, World, words};
 
 /// Walks at random until no step is left. Returns the steps, and the fault if there is one.
@@ -118,22 +119,4 @@ pub fn shrink<V: Both>(setup: &Arc<Made>, steps: Vec<Step>) -> (Vec<Step>, Strin
         Some(taken)
     });
     (steps, what)
-}
-
-/// Removes runs of steps, long ones first, as long as `fails` returns the steps of a faulty run.
-pub fn fewest(mut steps: Vec<Step>, mut fails: impl FnMut(Vec<Step>) -> Option<Vec<Step>>) -> Vec<Step> {
-    let mut size = steps.len();
-    while size > 0 {
-        let (mut at, before) = (0, steps.len());
-        while at < steps.len() {
-            let mut fewer = steps.clone();
-            fewer.drain(at..(at + size).min(steps.len()));
-            match fails(fewer) {
-                Some(fewer) => steps = fewer,
-                None => at += size,
-            }
-        }
-        size = if size == 1 && steps.len() < before { 1 } else { size / 2 };
-    }
-    steps
 }

@@ -9,6 +9,7 @@ use super::setup::{Setup, Step};
 use super::with_client::WithClient;
 use super::with_server::WithServer;
 use crate::random::Random;
+use crate::shrink::fewest;
 
 /// The number of steps of one walk.
 pub const STEPS: usize = 80;
@@ -89,18 +90,10 @@ pub fn explain(seed: u64) -> String {
             setup = other;
         }
     }
-    let mut size = steps.len();
-    while size > 0 {
-        let (mut at, before) = (0, steps.len());
-        while at < steps.len() {
-            let fewer = [&steps[..at], &steps[(at + size).min(steps.len())..]].concat();
-            match fails(&setup, &fewer) {
-                Some(len) => steps = fewer[..len].to_vec(),
-                None => at += size,
-            }
-        }
-        size = if steps.len() < before && size == 1 { 1 } else { size / 2 };
-    }
+    let steps = fewest(steps, |mut fewer| {
+        fewer.truncate(fails(&setup, &fewer)?);
+        Some(fewer)
+    });
     let mut story = Story(Some(Vec::new()));
     let found = side.play(&setup, &steps, &mut story).expect("it fails");
     let lines = story.0.unwrap_or_default().join("\n");

@@ -10,6 +10,7 @@ use xds_machine::ResourceName;
 use super::{Application, Both, Budget, Made, Pair, Step, World};
 use crate::random::Random;
 use crate::search::{Model, catch};
+use crate::shrink::fewest;
 
 /// What a twin keeps.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -274,15 +275,6 @@ pub fn replay<V: Both>(setup: &Arc<Made>, kept: Kept, turns: &[Turn]) -> Option<
 }
 
 /// Leaves out the turns that a difference does not need.
-pub fn shrink<V: Both>(setup: &Arc<Made>, kept: Kept, mut turns: Vec<Turn>) -> Vec<Turn> {
-    let mut at = turns.len();
-    while at > 0 {
-        at -= 1;
-        let fewer = [&turns[..at], &turns[at + 1..]].concat();
-        if let Some((taken, _)) = replay::<V>(setup, kept, &fewer) {
-            at = at.min(taken.len());
-            turns = taken;
-        }
-    }
-    turns
+pub fn shrink<V: Both>(setup: &Arc<Made>, kept: Kept, turns: Vec<Turn>) -> Vec<Turn> {
+    fewest(turns, |fewer| replay::<V>(setup, kept, &fewer).map(|(taken, _)| taken))
 }
