@@ -13,8 +13,8 @@ use xds_machine_testing::world::{Both, Budget, Made, Setup, Step, World};
 #[global_allocator]
 static COUNTING: alloc::Counting = alloc::Counting;
 
-/// The bytes that a walk may leave besides for each type, which is the room of a few boxes. A record for each of the 100 names takes
-/// more.
+/// The bytes that a walk may leave besides for each type, which is the room of a few boxes. A record for each of the
+/// 100 names takes more.
 const SLACK: i64 = 1_500;
 
 fn main() {
